@@ -1,0 +1,48 @@
+# The developer's verbs. Each sets up what it needs in .venv by itself.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+OUT    ?= runs/demo
+
+.PHONY: help demo test test-slow lint bench results clean
+
+help:            ## this list
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+demo: $(VENV)/.demo   ## the paper's main claim in about two minutes: table and figure in runs/demo
+	$(BIN)/irrl compare skills --rewards clipped-linear,clipped-log,accuracy --seeds 3 --out $(OUT)
+
+test: lint       ## ruff, mypy and the fast tests
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(VENV)/.dev   ## the tests that take minutes: learning results of the presets
+	$(BIN)/python -m pytest -m slow -n 2
+
+lint: $(VENV)/.dev   ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.demo   ## throughput, as JSON in results/
+	$(BIN)/python benchmarks/throughput.py skills --output results/throughput-skills.json
+
+results: $(VENV)/.demo   ## the runs behind results/ and README; about half an hour on two cores
+	$(BIN)/python benchmarks/results.py
+
+clean:           ## remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+# torch first and alone: its pinned build must be there before a range asks for any other.
+$(VENV)/.dev: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@ $(VENV)/.demo

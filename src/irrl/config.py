@@ -1,0 +1,76 @@
+"""Settings of a run: a frozen dataclass per task, checked when it is made."""
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+from irrl.errors import UserError
+from irrl.rewards import unknown_name
+
+
+def setting(default: Any, help: str) -> Any:
+    """A field of a configuration; ``help`` is what the command line says about its flag."""
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True)
+class Config:
+    """What the configurations of all tasks share. Every field has a default and a help text."""
+
+    task: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Check the types; tasks go on to check the values."""
+        for f in dataclasses.fields(self):
+            kind, optional = value_type(type(self), f.name)
+            value = getattr(self, f.name)
+            if value is None and optional:
+                continue
+            accepted = (int, float) if kind is float else (kind,)
+            if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+                raise UserError(f"{flag_name(f.name)} must be {kind.__name__}, got {value!r}")
+            if kind is float and not math.isfinite(value):
+                raise UserError(f"{flag_name(f.name)} must be finite, got {value!r}")
+
+    def require(self, names: str, holds: Callable[[Any], bool], expected: str) -> None:
+        """Raise unless each of some settings (names separated by spaces) holds."""
+        for name in names.split():
+            if not holds(getattr(self, name)):
+                raise UserError(
+                    f"{flag_name(name)} must be {expected}, got {getattr(self, name)!r}"
+                )
+
+    def fill(self, name: str, value: Any) -> None:
+        """Settle a setting that was left open."""
+        if getattr(self, name) is None:
+            object.__setattr__(self, name, value)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"task": self.task, **dataclasses.asdict(self)}
+
+    @classmethod
+    def from_settings(cls, settings: dict[str, Any]) -> Self:
+        """Build a configuration from names and values; an unknown name is an error."""
+        known = [f.name for f in dataclasses.fields(cls)]
+        for name in settings:
+            if name not in known:
+                raise UserError(unknown_name("setting", name, known))
+        return cls(**settings)
+
+
+def flag_name(name: str) -> str:
+    """How the command line spells a setting, without the dashes in front."""
+    return name.rstrip("_").replace("_", "-")
+
+
+def value_type(cls: type, name: str) -> tuple[type, bool]:
+    """The type of a setting, and whether it may be left open (None)."""
+    hint = typing.get_type_hints(cls)[name]
+    if isinstance(hint, types.UnionType):
+        (inner,) = (arg for arg in typing.get_args(hint) if arg is not types.NoneType)
+        return inner, True
+    return hint, False

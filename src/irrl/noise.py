@@ -1,0 +1,208 @@
+"""What an immature discriminator does to the reward: theory (Sec. 4, Appendix A.1).
+
+The discriminator reports q = p + delta instead of the true posterior p = p(y | trajectory).
+The reward then carries noise eps = g(q) - g(p), whose mean is the bias of the reward. Two ways
+to get its moments, for any reward that is a function of the posterior:
+
+* ``taylor_noise``: the paper's second-order expansion (Eq. 5 and 6), from moments of delta;
+* ``exact_noise``: quadrature over a distribution of delta, truncated to 0 <= p + delta <= 1.
+
+Everything is NumPy in double precision.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from irrl.rewards import Reward, reward, unknown_name
+
+Floats = NDArray[np.float64]
+
+DENSITIES: dict[str, Callable[[Floats], Floats]] = {
+    "normal": lambda z: np.exp(-0.5 * z**2),
+    "laplace": lambda z: np.exp(-math.sqrt(2.0) * np.abs(z)),
+    "uniform": lambda z: (np.abs(z) <= math.sqrt(3.0)).astype(float),
+}
+"""Densities of delta / scale, up to a factor, each of unit standard deviation."""
+
+_TAIL = {"normal": 10.0, "laplace": 26.0, "uniform": math.sqrt(3.0)}
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(160)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Moments of the discriminator noise delta."""
+
+    mean: float
+    second: float
+    third: float
+    fourth: float
+
+    @property
+    def variance(self) -> float:
+        return self.second - self.mean**2
+
+    @property
+    def variance_of_square(self) -> float:
+        return self.fourth - self.second**2
+
+    @property
+    def covariance_with_square(self) -> float:
+        """Cov[delta, delta^2], zero for symmetric noise of zero mean."""
+        return self.third - self.mean * self.second
+
+
+@dataclass(frozen=True)
+class RewardNoise:
+    """Bias (mean) and variance of the reward noise eps."""
+
+    bias: float
+    variance: float
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(max(self.variance, 0.0))
+
+
+@dataclass(frozen=True)
+class DeltaNoise:
+    """Zero-mean symmetric noise of a family and scale, cut to where p + delta is a probability.
+
+    The cut is what makes noise near p = 0 or p = 1 neither symmetric nor centred.
+    """
+
+    family: str = "normal"
+    scale: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.family not in DENSITIES:
+            raise ValueError(unknown_name("noise family", self.family, DENSITIES))
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise ValueError(f"scale must be a positive number, got {self.scale}")
+
+    def quadrature(self, posterior: float, kinks: tuple[float, ...] = ()) -> tuple[Floats, Floats]:
+        """Nodes q and normalised weights of a rule for the distribution of q = p + delta.
+
+        Composite Gauss-Legendre, split at the centre of the noise and at ``kinks`` of the
+        integrand; nodes crowd towards 0, where logarithms and roots are singular.
+        """
+        _check_probability("posterior", posterior)
+        reach = _TAIL[self.family] * self.scale
+        low, high = max(0.0, posterior - reach), min(1.0, posterior + reach)
+        inner = sorted({posterior, *kinks})
+        edges = [low, *(k for k in inner if low < k < high), high]
+        nodes, weights = [], []
+        for a, b in zip(edges[:-1], edges[1:], strict=True):
+            u = 0.5 * (_NODES + 1.0)
+            nodes.append(a + (b - a) * u**4)
+            weights.append((b - a) * 4.0 * u**3 * 0.5 * _WEIGHTS)
+        q = np.concatenate(nodes)
+        mass = np.concatenate(weights) * DENSITIES[self.family]((q - posterior) / self.scale)
+        return q, mass / mass.sum()
+
+    def moments(self, posterior: float) -> Moments:
+        q, mass = self.quadrature(posterior)
+        delta = q - posterior
+        return Moments(*(float(np.sum(mass * delta**n)) for n in (1, 2, 3, 4)))
+
+
+def slopes(name: str | Reward, posterior: ArrayLike, prior: float = 0.1) -> tuple[Floats, Floats]:
+    """First and second derivative of a reward with respect to the posterior.
+
+    Of a clipped reward, those of the branch above the prior. Five-point differences: exact to
+    about nine digits, and a new reward needs no derivatives of its own.
+    """
+    shape = _of_posterior_shape(name)
+    p = np.asarray(posterior, dtype=float)
+    h = 1e-3 * p
+
+    def g(q: Floats) -> Floats:
+        return shape(np, np.log(q), math.log(prior))
+
+    near = g(p + h), g(p - h)
+    far = g(p + 2 * h), g(p - 2 * h)
+    first = (8.0 * (near[0] - near[1]) - (far[0] - far[1])) / (12.0 * h)
+    second = (16.0 * (near[0] + near[1]) - (far[0] + far[1]) - 30.0 * g(p)) / (12.0 * h**2)
+    return first, second
+
+
+def slope_at_prior(name: str | Reward, prior: float) -> float:
+    """Slope of a reward just above the prior, where learning starts."""
+    shape = _of_posterior_shape(name)
+    h = 1e-5 * prior
+    g = [float(shape(np, np.log(prior + n * h), math.log(prior))) for n in range(3)]
+    return (-3.0 * g[0] + 4.0 * g[1] - g[2]) / (2.0 * h)
+
+
+def taylor_noise(
+    name: str | Reward, posterior: float, moments: Moments, prior: float = 0.1
+) -> RewardNoise:
+    """Bias and variance of the reward noise to second order in delta (Eq. 5 and 6)."""
+    _check_probability("posterior", posterior)
+    _check_probability("prior", prior)
+    first, second = (float(d) for d in slopes(name, posterior, prior))
+    bias = first * moments.mean + 0.5 * second * moments.second
+    variance = (
+        first**2 * moments.variance
+        + (0.5 * second) ** 2 * moments.variance_of_square
+        + first * second * moments.covariance_with_square
+    )
+    return RewardNoise(bias, variance)
+
+
+def exact_noise(
+    name: str | Reward, posterior: float, noise: DeltaNoise, prior: float = 0.1
+) -> RewardNoise:
+    """Bias and variance of the reward noise, by quadrature over the distribution of delta."""
+    _check_probability("prior", prior)
+    paid = reward(name) if isinstance(name, str) else name
+    _of_posterior_shape(paid)
+    q, mass = noise.quadrature(posterior, kinks=(prior,))
+    log_p = math.log(prior)
+    true = paid.gain(np, np.asarray(math.log(posterior)), log_p)
+    eps = paid.gain(np, np.log(q), log_p) - true
+    bias = float(np.sum(mass * eps))
+    return RewardNoise(bias, float(np.sum(mass * (eps - bias) ** 2)))
+
+
+def expansion_valid_from(
+    name: str | Reward,
+    noise: DeltaNoise,
+    prior: float = 0.1,
+    tolerance: float = 0.1,
+    grid: ArrayLike | None = None,
+) -> float | None:
+    """The smallest posterior from which on the expansion can be trusted, up to 1 - 2 scales.
+
+    Trusted means: its bias and its deviation are both within ``tolerance`` of the exact ones,
+    in units of the exact deviation. None if it fails even at the top of the grid.
+    """
+    if grid is None:
+        grid = np.linspace(0.01, max(1.0 - 2.0 * noise.scale, 0.02), 99)
+    valid_from = None
+    for p in np.sort(np.asarray(grid, dtype=float))[::-1]:
+        exact = exact_noise(name, float(p), noise, prior)
+        taylor = taylor_noise(name, float(p), noise.moments(float(p)), prior)
+        worst = max(abs(taylor.bias - exact.bias), abs(taylor.deviation - exact.deviation))
+        if worst > tolerance * exact.deviation:
+            break
+        valid_from = float(p)
+    return valid_from
+
+
+def _of_posterior_shape(name: str | Reward) -> Callable:
+    paid = reward(name) if isinstance(name, str) else name
+    if paid.shape is None:
+        raise ValueError(
+            f"reward {paid.name!r} is not a function of the label's posterior alone; "
+            "its noise can be measured, not expanded"
+        )
+    return paid.shape
+
+
+def _check_probability(name: str, value: float) -> None:
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}")

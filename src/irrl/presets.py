@@ -1,0 +1,48 @@
+"""Named settings for each task. A preset is one entry: what it is for, and what it changes."""
+
+from typing import Any, NamedTuple
+
+
+class Preset(NamedTuple):
+    description: str
+    settings: dict[str, Any]
+
+
+DEFAULT_PRESET = "fast"
+
+PRESETS: dict[str, dict[str, Preset]] = {
+    "skills": {
+        "fast": Preset("the authors' final result in seconds on one core", {}),
+        "paper": Preset(
+            "the authors' set-up: 40 million iterations at a hundredth of the step size",
+            {
+                "iterations": 40_000_000,
+                "learning_rate": 0.004,
+                "evaluate_every": 400_000,
+                "checkpoint_every": 4_000_000,
+            },
+        ),
+        "small-map": Preset(
+            "24 cells, 24 codes, 8 steps: a quick check with a ceiling of 23 skills",
+            {
+                "map": "small",
+                "codes": 24,
+                "horizon": 8,
+                "iterations": 100_000,
+                "evaluate_every": 1_000,
+                "checkpoint_every": 10_000,
+            },
+        ),
+        "smoke": Preset(
+            "the small map for a moment: does everything run?",
+            {
+                "map": "small",
+                "codes": 24,
+                "horizon": 8,
+                "iterations": 2_000,
+                "evaluate_every": 500,
+                "checkpoint_every": 500,
+            },
+        ),
+    },
+}

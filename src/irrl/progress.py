@@ -1,0 +1,63 @@
+"""Progress of long work: live bars on a terminal, a line now and then elsewhere."""
+
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+
+class Bars:
+    """A bar for each named piece of work, with one figure of merit beside it.
+
+    Off a terminal, each piece prints a line at every quarter of its way.
+    """
+
+    def __init__(self, merit: str = "") -> None:
+        self._console = Console(stderr=True)
+        self._live = self._console.is_terminal
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[merit]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._live,
+        )
+        self._merit = merit
+        self._ids: dict[str, TaskID] = {}
+        self._quarters: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bars.stop()
+
+    def update(self, name: str, done: int, total: int, row: dict[str, Any] | None = None) -> None:
+        """Tell that ``done`` of ``total`` steps of ``name`` are behind us."""
+        merit = f"{self._merit} {row[self._merit]:.1f}" if row and self._merit in row else ""
+        if self._live:
+            if name not in self._ids:
+                self._ids[name] = self._bars.add_task(name, total=total, merit="")
+            self._bars.update(self._ids[name], completed=done, merit=merit)
+            return
+        quarter = 4 * done // max(total, 1)
+        if quarter > self._quarters.get(name, 0):
+            self._quarters[name] = quarter
+            print(f"{name}: {100 * done // total} %  {merit}".rstrip(), file=sys.stderr, flush=True)

@@ -1,0 +1,247 @@
+"""A run is a folder that explains itself.
+
+config.json       the settings, complete
+provenance.json   version, commit, libraries, machine, command, and every resumption
+metrics.jsonl     one row per evaluation, append only; free of clocks, so equal runs are
+                  equal byte for byte
+checkpoints/      <step>/ and `last`
+summary.json      written last: its presence means done
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from irrl.checkpoint import (
+    Checkpoint,
+    last_checkpoint,
+    save_checkpoint,
+    to_json_bytes,
+    write_atomic,
+)
+from irrl.config import Config
+from irrl.errors import UserError
+
+CONFIG = "config.json"
+PROVENANCE = "provenance.json"
+METRICS = "metrics.jsonl"
+CHECKPOINTS = "checkpoints"
+SUMMARY = "summary.json"
+LIBRARIES = ("numpy", "numba", "array-api-compat", "safetensors", "gymnasium", "torch", "jax")
+
+Row = dict[str, Any]
+Settings = dict[str, Any]
+
+
+class Run:
+    """An open run folder. Make one with ``Run.create``, ``Run.open`` or ``Run.create_or_open``.
+
+    ``listeners`` are called with each row as it is logged: progress displays, TensorBoard.
+    """
+
+    def __init__(self, folder: Path, task: str, settings: Settings) -> None:
+        self.folder = folder
+        self.task = task
+        self.settings = settings
+        self.listeners: list[Callable[[Row], None]] = []
+        self._started = time.perf_counter()
+        self._seconds_before = 0.0
+
+    @classmethod
+    def create(cls, folder: str | Path, config: Config) -> "Run":
+        """Start a new run in a folder that is empty or not there yet."""
+        folder = Path(folder)
+        if folder.exists() and not folder.is_dir():
+            raise UserError(f"{folder} is a file, not a folder; choose another output folder")
+        if (folder / CONFIG).exists():
+            done = (folder / SUMMARY).exists()
+            way_on = "choose another" if done else f"continue it with `irrl resume {folder}`, or"
+            what = "a finished run" if done else "an unfinished run"
+            raise UserError(f"{folder} already holds {what}; {way_on} choose another output folder")
+        if folder.exists() and any(p.name != f".{PROVENANCE}.tmp" for p in folder.iterdir()):
+            raise UserError(f"{folder} is not empty and not a run; choose another output folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomic(folder / PROVENANCE, to_json_bytes({**provenance(), "resumed": []}))
+        write_atomic(folder / CONFIG, to_json_bytes(config.to_json()))
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> "Run":
+        """Open a run that exists, finished or not."""
+        folder = Path(folder)
+        if not (folder / CONFIG).is_file():
+            raise UserError(f"{folder} is not a run folder: it has no {CONFIG}")
+        settings = read_json(folder / CONFIG)
+        if not isinstance(settings, dict) or "task" not in settings:
+            raise UserError(f"{folder / CONFIG} is not the configuration of a run")
+        return cls(folder, settings.pop("task"), settings)
+
+    @classmethod
+    def create_or_open(cls, folder: str | Path, config: Config) -> "Run":
+        """Start a run, or go on with one of the same configuration."""
+        if not (Path(folder) / CONFIG).exists():
+            return cls.create(folder, config)
+        run = cls.open(folder)
+        there, wanted = {"task": run.task, **run.settings}, config.to_json()
+        changed = [key for key in wanted if there.get(key) != wanted[key]]
+        if changed:
+            raise UserError(
+                f"{folder} already holds a run with another {', '.join(changed)}; "
+                "choose another output folder"
+            )
+        return run
+
+    @property
+    def is_finished(self) -> bool:
+        return (self.folder / SUMMARY).exists()
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on this run so far, over all its resumptions."""
+        return self._seconds_before + time.perf_counter() - self._started
+
+    def restore(self) -> Checkpoint | None:
+        """Go back to the last checkpoint: returns it, and drops the metrics logged after it."""
+        metrics = self.folder / METRICS
+        size = metrics.stat().st_size if metrics.exists() else 0
+        checkpoint = last_checkpoint(self.folder / CHECKPOINTS)
+        keep = checkpoint.state["metrics_bytes"] if checkpoint else 0
+        if size < keep:
+            assert checkpoint is not None
+            raise UserError(
+                f"{metrics} was cut: it holds {size} bytes, its checkpoint at step "
+                f"{checkpoint.step} knows {keep}; put the file back, or start a new run"
+            )
+        if size > keep:
+            os.truncate(metrics, keep)
+        if checkpoint is not None:
+            self._seconds_before = checkpoint.state["seconds"]
+            self._note_resumption(checkpoint.step)
+        self._started = time.perf_counter()
+        return checkpoint
+
+    def log(self, row: Row) -> None:
+        """Append one row to the metrics."""
+        line = json.dumps(row, allow_nan=False) + "\n"
+        with open(self.folder / METRICS, "a", encoding="utf-8") as file:
+            file.write(line)
+        for listener in self.listeners:
+            listener(row)
+
+    def save(self, step: int, arrays: dict[str, Any], state: dict[str, Any]) -> None:
+        """Write a checkpoint from which ``restore`` continues exactly."""
+        with open(self.folder / METRICS, "ab") as file:
+            os.fsync(file.fileno())
+            metrics_bytes = file.tell()
+        bookkeeping = {"metrics_bytes": metrics_bytes, "seconds": self.seconds}
+        checkpoint = Checkpoint(step, arrays, {**state, **bookkeeping})
+        save_checkpoint(self.folder / CHECKPOINTS, checkpoint)
+
+    def finish(self, summary: dict[str, Any]) -> dict[str, Any]:
+        """Write the summary; from now on the run counts as done."""
+        write_atomic(self.folder / SUMMARY, to_json_bytes(summary))
+        return summary
+
+    def rows(self) -> list[Row]:
+        """The metrics, one dictionary per evaluation."""
+        path = self.folder / METRICS
+        if not path.exists():
+            return []
+        rows = []
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(True), start=1):
+            try:
+                if not line.endswith("\n"):
+                    raise ValueError
+                rows.append(json.loads(line))
+            except ValueError:
+                way_on = "put the file back" if self.is_finished else f"`irrl resume {self.folder}`"
+                raise UserError(
+                    f"{path} is cut or damaged in line {number}; {way_on} to mend it"
+                ) from None
+        return rows
+
+    def summary(self) -> dict[str, Any]:
+        if not self.is_finished:
+            raise UserError(f"{self.folder} is not finished; `irrl resume {self.folder}` first")
+        return read_json(self.folder / SUMMARY)
+
+    def _note_resumption(self, step: int) -> None:
+        path = self.folder / PROVENANCE
+        record = read_json(path) if path.exists() else {**provenance(), "resumed": []}
+        record["resumed"].append({"step": step, **provenance()})
+        write_atomic(path, to_json_bytes(record))
+
+
+def find_runs(paths: list[str]) -> list[Run]:
+    """All runs at or below some folders, in order of their names."""
+    runs = []
+    for path in map(Path, paths):
+        if not path.is_dir():
+            raise UserError(f"{path} is not a folder")
+        folders = sorted(p.parent for p in path.rglob(CONFIG))
+        if not folders:
+            raise UserError(f"there is no run in {path}: no {CONFIG} at or below it")
+        runs += [Run.open(folder) for folder in folders]
+    return runs
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read {path}: {error}") from None
+
+
+def provenance() -> dict[str, Any]:
+    """What is needed to make the same numbers again."""
+    return {
+        "irrl": _version("irrl"),
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty": bool(_git("status", "--porcelain")),
+        "command": " ".join(["irrl", *sys.argv[1:]]),
+        "python": platform.python_version(),
+        "libraries": {name: v for name in LIBRARIES if (v := _version(name)) is not None},
+        "machine": {
+            "system": platform.platform(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+        },
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _git(*arguments: str) -> str | None:
+    """What git says about the source of this package, None where it is not in a repository."""
+    here = Path(__file__).resolve().parent
+    if not any((parent / ".git").exists() for parent in here.parents):
+        return None
+    try:
+        result = subprocess.run(
+            ["git", "-C", str(here), *arguments], capture_output=True, text=True, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return result.stdout.strip() if result.returncode == 0 else None
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor()

@@ -1,0 +1,18 @@
+"""All randomness of a run comes from one root seed, through named streams.
+
+A stream is addressed, not advanced: the numbers for block 17 of the policy are the same whether
+or not blocks 0..16 were drawn before. A resumed run therefore has no generator state to restore,
+and evaluating can never change training.
+"""
+
+import numpy as np
+
+STREAMS = ("environment", "policy", "data", "discriminator", "evaluation")
+
+
+def stream(seed: int, name: str, *index: int) -> np.random.Generator:
+    """The generator for part ``index`` of a named stream."""
+    if name not in STREAMS:
+        raise ValueError(f"unknown stream {name!r}, known: {', '.join(STREAMS)}")
+    key = (STREAMS.index(name), *index)
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))

@@ -1,0 +1,56 @@
+"""The tasks. Each is a folder with a ``config.py`` and a ``train.py``.
+
+``train.py`` has ``train(config, run) -> summary`` and reads as the loop of the paper:
+rollout, reward, policy, discriminator.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from irrl.checkpoint import last_checkpoint
+from irrl.config import Config
+from irrl.errors import UserError
+from irrl.presets import DEFAULT_PRESET, PRESETS
+from irrl.rewards import unknown_name
+from irrl.run import CHECKPOINTS, Run
+from irrl.tasks.skills.config import SkillsConfig
+
+CONFIGS: dict[str, type[Config]] = {"skills": SkillsConfig}
+
+MERIT = {"skills": "n_skills"}
+"""The figure of merit of each task, as it is called in its metrics."""
+
+
+def make_config(task: str, preset: str = DEFAULT_PRESET, **settings: Any) -> Config:
+    """The configuration of a preset, with some settings changed."""
+    cls = config_class(task)
+    if preset not in PRESETS[task]:
+        raise UserError(unknown_name("preset", preset, PRESETS[task]))
+    return cls.from_settings({**PRESETS[task][preset].settings, **settings})
+
+
+def config_of(run: Run) -> Config:
+    """The configuration a run was made with."""
+    return config_class(run.task).from_settings(run.settings)
+
+
+def config_class(task: str) -> type[Config]:
+    if task not in CONFIGS:
+        raise UserError(unknown_name("task", task, CONFIGS))
+    return CONFIGS[task]
+
+
+def train(run: Run) -> dict[str, Any]:
+    """Train a run from where it stands to its end; a finished run is left as it is."""
+    if run.is_finished:
+        return run.summary()
+    return import_module(f"irrl.tasks.{run.task}.train").train(config_of(run), run)
+
+
+def evaluate(run: Run) -> tuple[int, dict[str, Any]]:
+    """Step and metrics of the last checkpoint of a run. Reads only."""
+    checkpoint = last_checkpoint(run.folder / CHECKPOINTS)
+    if checkpoint is None:
+        raise UserError(f"{run.folder} has no checkpoint yet; `irrl resume {run.folder}` first")
+    module = import_module(f"irrl.tasks.{run.task}.evaluate")
+    return checkpoint.step, module.evaluate_arrays(config_of(run), checkpoint.arrays)

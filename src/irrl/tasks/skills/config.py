@@ -1,0 +1,83 @@
+"""Settings of skill discovery. The defaults are the ``fast`` preset."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from irrl.config import Config, setting
+from irrl.errors import UserError
+from irrl.rewards import DISDAIN_BONUS_WEIGHT, REWARDS, unknown_name
+from irrl.tasks.skills.map import map_text, read_map
+
+BONUS_WEIGHTS = {"none": 0.0, "disagreement": DISDAIN_BONUS_WEIGHT, "visits": 100.0}
+"""The exploration bonuses, and the weight of each if none is given."""
+
+
+@dataclass(frozen=True)
+class SkillsConfig(Config):
+    """Unsupervised skill discovery in rooms: tabular Q(lambda) and tabular discriminators."""
+
+    task: ClassVar[str] = "skills"
+
+    reward: str = setting("clipped-linear", "what the policy is paid; see `irrl rewards`")
+    seed: int = setting(0, "root of every random stream")
+    map: str = setting("large", "large, small, or the path of a text file ('#' walls, '.' free)")
+    codes: int = setting(128, "number of skill codes, drawn uniformly")
+    horizon: int = setting(20, "steps in an episode; its last cell stands for the trajectory")
+    iterations: int = setting(400_000, "updates, each on one batch of episodes")
+    batch_size: int = setting(32, "episodes in a batch")
+    learning_rate: float = setting(0.4, "SGD step size of the Q tables")
+    discriminator_learning_rate: float | None = setting(
+        None, "SGD step size of the discriminators; the learning rate if not given"
+    )
+    epsilon: float = setting(0.001, "share of uniformly random actions")
+    discount: float = setting(0.99, "discount factor of Q(lambda)")
+    lambda_: float = setting(0.7, "lambda of Q(lambda)")
+    initial_value: float = setting(1.0, "Q tables start uniform in [0, initial value)")
+    ensemble_size: int | None = setting(
+        None, "number of discriminators; 2 for disdain, 1 for other rewards if not given"
+    )
+    bonus: str | None = setting(
+        None,
+        "exploration bonus: none, disagreement (of an ensemble, DISDAIN) or visits (one over the "
+        "root of the visits to the final cell); disagreement for disdain, else none if not given",
+    )
+    bonus_weight: float | None = setting(
+        None, "weight of the bonus; 20 for disagreement, 100 for visits if not given"
+    )
+    evaluate_every: int = setting(4_000, "iterations between two rows of metrics.jsonl")
+    checkpoint_every: int = setting(40_000, "iterations between two checkpoints")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reward not in REWARDS:
+            raise UserError(unknown_name("reward", self.reward, REWARDS))
+        needs_ensemble = REWARDS[self.reward].needs_ensemble
+        self.fill("discriminator_learning_rate", self.learning_rate)
+        self.fill("bonus", "disagreement" if needs_ensemble else "none")
+        if self.bonus not in BONUS_WEIGHTS:
+            raise UserError(unknown_name("bonus", self.bonus, BONUS_WEIGHTS))
+        self.fill("bonus_weight", BONUS_WEIGHTS[self.bonus])
+        self.fill("ensemble_size", 2 if self.bonus == "disagreement" else 1)
+        self.require("codes", lambda v: v >= 2, "at least 2: a single code tells nothing")
+        self.require(
+            "horizon iterations batch_size ensemble_size evaluate_every checkpoint_every",
+            lambda v: v >= 1,
+            "at least 1",
+        )
+        self.require(
+            "seed learning_rate discriminator_learning_rate initial_value bonus_weight",
+            lambda v: v >= 0,
+            "zero or positive",
+        )
+        self.require("epsilon discount lambda_", lambda v: 0 <= v <= 1, "between 0 and 1")
+        if needs_ensemble and self.bonus != "disagreement":
+            raise UserError(f"reward {self.reward} is paid with the bonus disagreement")
+        if self.bonus == "disagreement" and self.ensemble_size == 1:
+            raise UserError("the bonus disagreement needs an ensemble-size of 2 or more")
+        if self.bonus == "none" and self.bonus_weight:
+            raise UserError("bonus-weight needs a bonus: set bonus to disagreement or visits")
+        try:
+            object.__setattr__(self, "map", map_text(self.map))
+            read_map(self.map)
+        except ValueError as error:
+            raise UserError(str(error)) from None

@@ -1,0 +1,263 @@
+"""Compiled pieces of tabular skill discovery: rollout, posteriors, Q(lambda), greedy actions.
+
+Conventions shared by every function here:
+
+* A *move* is ``cell * N_ACTIONS + action``: one integer names a state and an action, so a Q
+  table is a matrix ``(code, move)`` and the map a vector ``next_cell[move]``.
+* ``q`` has shape ``(channels, codes, moves)``. Channel 0 is the skill table; channel 1, there
+  only with an exploration bonus, the bonus table. Actions are greedy in their weighted sum.
+* ``greedy[code, cell]`` is the greedy move. It is mended where values change, never recomputed.
+* ``log_q`` has shape ``(members, cells, codes)``: the discriminators' logits. A row is shifted
+  to be normalised whenever its cell is reached. That changes neither the posterior nor its
+  gradient, and spares the next softmax the search for a maximum.
+* Whole tables and indices are passed rather than rows: making a view costs a reference count.
+* Indices are unsigned: Numba then skips the branch for negative ones.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from irrl.tasks.skills.map import ACTIONS
+
+f32 = np.float32
+N_ACTIONS = np.uint32(len(ACTIONS))
+REWARD_SIGNATURE = types.float32(types.float32[::1], types.uint32, types.float32)
+
+# Sums may be reordered into vector lanes; NaN never occurs here.
+VECTORISE = {"reassoc", "contract", "nnan", "nsz", "arcp"}
+
+
+# --- posteriors ---
+
+
+@intrinsic
+def _float_of_bits(typing_context, bits):
+    def codegen(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.int32), codegen
+
+
+@intrinsic
+def _bits_of_float(typing_context, x):
+    def codegen(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), codegen
+
+
+@njit(cache=True, fastmath=VECTORISE, inline="always")
+def _exp(x):
+    """exp(x) in single precision without a library call, so that loops over it vectorise."""
+    x = min(max(x, f32(-87.0)), f32(87.0))
+    n = np.floor(x * f32(1.4426950408889634) + f32(0.5))
+    r = x - n * f32(0.693359375) + n * f32(2.12194440e-4)
+    p = f32(1.9875691500e-4)
+    p = p * r + f32(1.3981999507e-3)
+    p = p * r + f32(8.3334519073e-3)
+    p = p * r + f32(4.1665795894e-2)
+    p = p * r + f32(1.6666665459e-1)
+    p = p * r + f32(5.0000001201e-1)
+    p = p * r * r + r + f32(1.0)
+    return p * _float_of_bits((np.int32(n) + np.int32(127)) << np.int32(23))
+
+
+@njit(cache=True, fastmath=VECTORISE, inline="always")
+def _log(x):
+    """log(x) of a positive single, vectorising like ``_exp``."""
+    bits = _bits_of_float(x) - np.int32(0x3F3504F3)  # exponent of x / sqrt(1/2)
+    exponent = bits >> np.int32(23)
+    mantissa = (bits & np.int32(0x007FFFFF)) + np.int32(0x3F3504F3)
+    r = _float_of_bits(mantissa) - f32(1.0)
+    p = f32(7.0376836292e-2)
+    p = p * r - f32(1.1514610310e-1)
+    p = p * r + f32(1.1676998740e-1)
+    p = p * r - f32(1.2420140846e-1)
+    p = p * r + f32(1.4249322787e-1)
+    p = p * r - f32(1.6668057665e-1)
+    p = p * r + f32(2.0000714765e-1)
+    p = p * r - f32(2.4999993993e-1)
+    p = p * r + f32(3.3333331174e-1)
+    n = f32(exponent)
+    small = p * r * r * r - f32(2.12194440e-4) * n - f32(0.5) * r * r
+    return r + small + f32(0.693359375) * n
+
+
+@njit(cache=True, fastmath=VECTORISE)
+def normalise(log_q, posterior, member, cell):
+    """Turn logits into log-probabilities in place, and write the probabilities beside them."""
+    total = f32(0.0)
+    for k in range(log_q.shape[2]):
+        weight = _exp(log_q[member, cell, k])
+        posterior[member, cell, k] = weight
+        total += weight
+    log_total = f32(np.log(total))
+    scale = f32(1.0) / total
+    for k in range(log_q.shape[2]):
+        log_q[member, cell, k] -= log_total
+        posterior[member, cell, k] *= scale
+
+
+@njit(cache=True, fastmath=VECTORISE)
+def ensemble_mean(log_q, posterior, cell, log_mean):
+    """Write the log of the members' mean; return how much they disagree (DISDAIN)."""
+    members, _, codes = log_q.shape
+    share = f32(1.0) / f32(members)
+    for k in range(codes):
+        log_mean[cell, k] = share * posterior[0, cell, k]
+    for member in range(1, members):
+        for k in range(codes):
+            log_mean[cell, k] += share * posterior[member, cell, k]
+    for k in range(codes):
+        log_mean[cell, k] = _log(max(log_mean[cell, k], f32(1e-37)))
+    disagreement = f32(0.0)
+    for member in range(members):
+        for k in range(codes):
+            gain = log_q[member, cell, k] - log_mean[cell, k]
+            disagreement += share * posterior[member, cell, k] * gain
+    return max(disagreement, f32(0.0))
+
+
+@njit(cache=True, fastmath=VECTORISE)
+def discriminator_step(log_q, posterior, member, cell, label, step, visits):
+    """Descend the cross-entropy: logits -= step * (visits * posterior - one for the label).
+
+    The posterior's part is taken for all ``visits`` of the batch at once, with its first label.
+    """
+    if visits > 0:
+        for k in range(log_q.shape[2]):
+            log_q[member, cell, k] -= step * f32(visits) * posterior[member, cell, k]
+    log_q[member, cell, label] += step
+
+
+# --- policy ---
+
+
+@njit(cache=True)
+def rollout(
+    greedy, code, next_cell, start, steps, explore_at, explored, explore_action,
+    walks, walk_end, stale, moves, b,
+):  # fmt: skip
+    """Walk from the start; write the moves to ``moves[b]``.
+
+    ``steps`` were taken before this walk, and ``explore_at[explored]`` is the next step whose
+    action is random. The greedy walk of each code is kept until one of its moves changes.
+    Returns the final cell and the number of explorations used up so far.
+    """
+    horizon = moves.shape[1]
+    if explore_at[explored] >= steps + horizon:
+        if stale[code]:
+            cell = start
+            for t in range(horizon):
+                move = greedy[code, cell]
+                walks[code, t] = move
+                cell = next_cell[move]
+            walk_end[code] = cell
+            stale[code] = False
+        for t in range(horizon):
+            moves[b, t] = walks[code, t]
+        return walk_end[code], explored
+    cell = start
+    for t in range(horizon):
+        move = greedy[code, cell]
+        if explore_at[explored] == steps + t:
+            move = np.uint32(cell * N_ACTIONS + explore_action[explored])
+            explored += 1
+        moves[b, t] = move
+        cell = next_cell[move]
+    return cell, explored
+
+
+@njit(cache=True, fastmath=VECTORISE)
+def q_lambda_errors(
+    q, channel, code, greedy, next_cell, moves, b, reward, discount, lambda_, errors
+):  # fmt: skip
+    """TD errors of Peng's Q(lambda); the reward is paid on the last move and ends the episode."""
+    bootstrap = discount * (f32(1.0) - lambda_)
+    carry = discount * lambda_
+    last = moves.shape[1] - 1
+    target = reward
+    errors[channel, b, last] = target - q[channel, code, moves[b, last]]
+    for t in range(last - 1, -1, -1):
+        move = moves[b, t]
+        next_value = q[channel, code, greedy[code, next_cell[move]]]
+        target = bootstrap * next_value + carry * target
+        errors[channel, b, t] = target - q[channel, code, move]
+
+
+@njit(cache=True)
+def step_q(q, channel, code, moves, b, errors, step):
+    for t in range(moves.shape[1]):
+        q[channel, code, moves[b, t]] += step * errors[channel, b, t]
+
+
+@njit(cache=True, inline="always")
+def _preference(q, weights, code, move):
+    """What greedy actions maximise."""
+    if q.shape[0] == 1:
+        return q[0, code, move]
+    return weights[0] * q[0, code, move] + weights[1] * q[1, code, move]
+
+
+@njit(cache=True)
+def _best_move(q, weights, code, cell):
+    """The first of the moves out of a cell that no other beats."""
+    best = np.uint32(cell * N_ACTIONS)
+    for action in range(1, N_ACTIONS):
+        move = np.uint32(cell * N_ACTIONS + action)
+        if _preference(q, weights, code, move) > _preference(q, weights, code, best):
+            best = move
+    return best
+
+
+@njit(cache=True)
+def refresh_greedy(q, weights, code, moves, b, greedy):
+    """Mend ``greedy`` along a trajectory; tell whether any of it changed."""
+    changed = False
+    for t in range(moves.shape[1]):
+        cell = moves[b, t] // N_ACTIONS
+        held = greedy[code, cell]
+        held_value = _preference(q, weights, code, held)
+        as_good = 0
+        for action in range(5):  # a literal, so that the loop unrolls
+            move = np.uint32(cell * N_ACTIONS + np.uint32(action))
+            as_good += _preference(q, weights, code, move) >= held_value
+        if as_good > 1:
+            best = _best_move(q, weights, code, cell)
+            changed |= best != held
+            greedy[code, cell] = best
+    return changed
+
+
+@njit(cache=True)
+def greedy_moves(q, weights):
+    """The greedy move of every code in every cell; ties go to the first action."""
+    _, codes, moves = q.shape
+    greedy = np.empty((codes, moves // N_ACTIONS), np.uint32)
+    for code in range(codes):
+        for cell in range(greedy.shape[1]):
+            greedy[code, cell] = _best_move(q, weights, code, cell)
+    return greedy
+
+
+@njit(cache=True)
+def final_occupancy(greedy, next_cell, start, horizon, epsilon):
+    """Exact distribution of each code's final cell under epsilon-greedy: (codes, cells)."""
+    codes, cells = greedy.shape
+    final = np.empty((codes, cells))
+    for code in range(codes):
+        now = np.zeros(cells)
+        now[start] = 1.0
+        for _ in range(horizon):
+            after = np.zeros(cells)
+            for cell in range(cells):
+                if now[cell] > 0.0:
+                    after[next_cell[greedy[code, cell]]] += (1.0 - epsilon) * now[cell]
+                    for action in range(N_ACTIONS):
+                        move = cell * N_ACTIONS + action
+                        after[next_cell[move]] += epsilon / N_ACTIONS * now[cell]
+            now = after
+        final[code] = now
+    return final
