@@ -209,7 +209,6 @@ def _plot(parser: Parser, arguments: list[str]) -> int:
 
 
 def _tell_comparison(folders: list[str], out: Path, picture: Path) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from irrl.plots import save_figure
@@ -225,7 +224,7 @@ def _tell_comparison(folders: list[str], out: Path, picture: Path) -> None:
     table = Table(*header, caption="mean over seeds [95 % bootstrap interval]")
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    _console().print(table)
     print(f"figure: {picture}\ntable:  {out / 'comparison.md'}")
 
 
@@ -286,14 +285,13 @@ def _rewards(parser: Parser, arguments: list[str]) -> int:
         ]  # fmt: skip
         print(save_figure(reward_shapes(_of_posterior(shown), prior), options.plot))
         return 0
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("name", "reward", "range", f"slope at p = {prior:.3g}", box=None)
     for name in names:
         slope = f"{slope_at_prior(name, prior):.4g}" if REWARDS[name].shape else "-"
         table.add_row(name, REWARDS[name].formula, REWARDS[name].range, slope)
-    Console(width=None if sys.stdout.isatty() else 160, highlight=False).print(table, markup=False)
+    _console().print(table)
     print("q: posterior of the label, p: its prior, y: the label; slope: from above, where clipped")
     return 0
 
@@ -338,7 +336,6 @@ def _noise(parser: Parser, arguments: list[str]) -> int:
         noise = DeltaNoise(options.family, options.scale)
     except ValueError as error:
         raise UserError(str(error)) from None
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("reward", "p", "bias", "second order", "deviation", "second order", "valid for")
@@ -353,10 +350,18 @@ def _noise(parser: Parser, arguments: list[str]) -> int:
             label, validity = first_columns
             table.add_row(label, f"{p:.2f}", *(f"{x:+.4f}" for x in figures), validity)
             first_columns = ("", "")
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    _console().print(table)
     print("valid: bias and deviation within a tenth of the exact deviation")
     print(save_figure(noise_theory(names, noise, prior), options.output))
     return 0
+
+
+def _console() -> Any:
+    """Where tables go: as wide as they need to be when not on a terminal."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 200
+    return Console(width=width, highlight=False, markup=False)
 
 
 def _reward_names(text: str | None) -> list[str]:
@@ -394,7 +399,7 @@ def _parse_settings(
 
     parser.add_argument("task", metavar="TASK", help=", ".join(CONFIGS))
     parser.add_argument("--preset", default=DEFAULT_PRESET, metavar="NAME",
-                        help="settings to start from, see `irrl presets` (default: %(default)s)")  # fmt: skip
+                        help="see `irrl presets` (default: %(default)s)")  # fmt: skip
     task = next((a for a in arguments if not a.startswith("-")), None)
     if task is None:
         parser.parse_args(arguments)  # shows the help, or says that TASK is missing

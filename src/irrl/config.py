@@ -27,7 +27,7 @@ class Config:
         """Check the types; tasks go on to check the values."""
         for f in dataclasses.fields(self):
             kind, optional = value_type(type(self), f.name)
-            value = getattr(self, f.name)
+            value: Any = getattr(self, f.name)
             if value is None and optional:
                 continue
             accepted = (int, float) if kind is float else (kind,)

@@ -10,6 +10,7 @@ to get its moments, for any reward that is a function of the posterior:
 Everything is NumPy in double precision.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ class DeltaNoise:
         inner = sorted({posterior, *kinks})
         edges = [low, *(k for k in inner if low < k < high), high]
         nodes, weights = [], []
-        for a, b in zip(edges[:-1], edges[1:], strict=True):
+        for a, b in itertools.pairwise(edges):
             u = 0.5 * (_NODES + 1.0)
             nodes.append(a + (b - a) * u**4)
             weights.append((b - a) * 4.0 * u**3 * 0.5 * _WEIGHTS)

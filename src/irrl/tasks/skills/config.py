@@ -23,9 +23,9 @@ class SkillsConfig(Config):
     map: str = setting("large", "large, small, or the path of a text file ('#' walls, '.' free)")
     codes: int = setting(128, "number of skill codes, drawn uniformly")
     horizon: int = setting(20, "steps in an episode; its last cell stands for the trajectory")
-    iterations: int = setting(400_000, "updates, each on one batch of episodes")
+    iterations: int = setting(1_600_000, "updates, each on one batch of episodes")
     batch_size: int = setting(32, "episodes in a batch")
-    learning_rate: float = setting(0.4, "SGD step size of the Q tables")
+    learning_rate: float = setting(0.1, "SGD step size of the Q tables")
     discriminator_learning_rate: float | None = setting(
         None, "SGD step size of the discriminators; the learning rate if not given"
     )
@@ -44,8 +44,8 @@ class SkillsConfig(Config):
     bonus_weight: float | None = setting(
         None, "weight of the bonus; 20 for disagreement, 100 for visits if not given"
     )
-    evaluate_every: int = setting(4_000, "iterations between two rows of metrics.jsonl")
-    checkpoint_every: int = setting(40_000, "iterations between two checkpoints")
+    evaluate_every: int = setting(16_000, "iterations between two rows of metrics.jsonl")
+    checkpoint_every: int = setting(160_000, "iterations between two checkpoints")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,6 +1,6 @@
 """The rooms as a Gymnasium environment, for agents other than the tabular one."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +11,7 @@ from irrl.tasks.skills.map import ACTIONS, map_text, read_map
 _WALL, _FREE, _START, _AGENT = (60, 60, 60), (240, 240, 240), (255, 214, 90), (0, 114, 178)
 
 
-class FourRooms(gym.Env[int, int]):
+class FourRooms(gym.Env[Any, Any]):
     """Walk in rooms; the last cell of an episode stands for its trajectory.
 
     ## Action Space
@@ -35,7 +35,7 @@ class FourRooms(gym.Env[int, int]):
     `horizon`: steps in an episode, 20 if not given.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012
 
     def __init__(
         self, map: str = "large", horizon: int = 20, render_mode: str | None = None

@@ -15,6 +15,8 @@ from irrl.tasks.skills.config import SkillsConfig
 from irrl.tasks.skills.kernels import final_occupancy, greedy_moves
 from irrl.tasks.skills.map import RoomMap, read_map
 
+EPISODES_PER_CODE = 10  # in the paper's figure of state occupancy
+
 
 def evaluate(
     config: SkillsConfig, room_map: RoomMap, q: np.ndarray, log_q: np.ndarray
@@ -23,13 +25,16 @@ def evaluate(
 
     ``n_skills`` is 2 to the mean of log2 q(y|t) - log2 p(y) (Eq. 9), always the plain logarithm,
     under the policy that is trained, exploration included; ``n_skills_greedy`` leaves that out.
-    ``cells_reached`` counts the cells in which some code ends when it acts greedily. Rewards
-    are those of the skill, without an ensemble's bonus.
+    ``cells_reached`` counts the cells in which more likely than not an episode ends when each
+    code acts ten times, as in the paper's figure of state occupancy; ``cells_greedy`` those in
+    which some code ends when it acts greedily. Rewards are those of the skill, without a bonus.
     """
     weights = np.array([1.0, config.bonus_weight], dtype=np.float32)[: q.shape[0]]
     greedy = greedy_moves(q, weights)
     walk = (room_map.next_cell, np.uint32(room_map.start), config.horizon)
-    ends = final_occupancy(greedy, *walk, float(config.epsilon)) / config.codes
+    ends_of_code = final_occupancy(greedy, *walk, float(config.epsilon))  # (codes, cells)
+    missed = np.prod((1.0 - ends_of_code) ** EPISODES_PER_CODE, axis=0)
+    ends = ends_of_code / config.codes
     greedy_ends = final_occupancy(greedy, *walk, 0.0) / config.codes
 
     members = _log_softmax(log_q)  # (members, cells, codes)
@@ -51,7 +56,8 @@ def evaluate(
     row = {
         "n_skills": 2.0 ** float(np.sum(ends * gain_bits)),
         "n_skills_greedy": 2.0 ** float(np.sum(greedy_ends * gain_bits)),
-        "cells_reached": int(np.count_nonzero(greedy_ends.sum(axis=0))),
+        "cells_reached": int(np.count_nonzero(missed < 0.5)),
+        "cells_greedy": int(np.count_nonzero(greedy_ends.sum(axis=0))),
         "reward_mean": reward_mean,
         "reward_deviation": math.sqrt(float(np.sum(ends * (rewards - reward_mean) ** 2))),
         "share_clipped": float(np.sum(ends * (log_p >= log_posterior.T))),

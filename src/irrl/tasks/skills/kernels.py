@@ -189,8 +189,14 @@ def q_lambda_errors(
 
 @njit(cache=True)
 def step_q(q, channel, code, moves, b, errors, step):
-    for t in range(moves.shape[1]):
-        q[channel, code, moves[b, t]] += step * errors[channel, b, t]
+    """Add the errors to the values, those of a move repeated while waiting at once."""
+    move, total = moves[b, 0], errors[channel, b, 0]
+    for t in range(1, moves.shape[1]):
+        if moves[b, t] != move:
+            q[channel, code, move] += step * total
+            move, total = moves[b, t], f32(0.0)
+        total += errors[channel, b, t]
+    q[channel, code, move] += step * total
 
 
 @njit(cache=True, inline="always")
@@ -217,6 +223,8 @@ def refresh_greedy(q, weights, code, moves, b, greedy):
     """Mend ``greedy`` along a trajectory; tell whether any of it changed."""
     changed = False
     for t in range(moves.shape[1]):
+        if t > 0 and moves[b, t] == moves[b, t - 1]:
+            continue  # waiting: this cell has just been seen to
         cell = moves[b, t] // N_ACTIONS
         held = greedy[code, cell]
         held_value = _preference(q, weights, code, held)

@@ -152,19 +152,14 @@ def train(config: SkillsConfig, run: Run) -> dict[str, Any]:
     else:
         step, tables = checkpoint.step, Tables(**checkpoint.arrays)
 
-    log_p = -math.log(config.codes)
     while step < config.iterations:
         block, first = divmod(step, BLOCK)
-        labels, explore_at, explore_action = draw_block(config, block)
-        while step < min((block + 1) * BLOCK, config.iterations):
-            stop = _next_stop(config, step, (block + 1) * BLOCK)
+        draws = draw_block(config, block)
+        end_of_block = min((block + 1) * BLOCK, config.iterations)
+        while step < end_of_block:
+            stop = min(end_of_block, _next_observation(config, step))
             last = first + stop - step
-            _learn(
-                *tables, bonus_weights(config), config.bonus == "visits", room_map.next_cell,
-                np.uint32(room_map.start), labels, first, last, explore_at, explore_action,
-                config.horizon, f32(config.discount), f32(config.lambda_),
-                f32(policy_step(config)), f32(posterior_step(config)), f32(log_p), pay,
-            )  # fmt: skip
+            learn_block(config, room_map, pay, tables, draws, first, last)
             step, first = stop, last
             observe(config, room_map, run, step, tables)
 
@@ -172,15 +167,32 @@ def train(config: SkillsConfig, run: Run) -> dict[str, Any]:
     seconds = run.seconds
     return run.finish(
         {
-            "n_skills": row["n_skills"],
-            "cells_reached": row["cells_reached"],
+            **row,
             "iterations": config.iterations,
             "seconds": seconds,
             "iterations_per_second": config.iterations / seconds,
-            **row,
             "occupancy": occupancy.tolist(),
         }
     )
+
+
+def learn_block(
+    config: SkillsConfig,
+    room_map: RoomMap,
+    pay: Callable,
+    tables: Tables,
+    draws: tuple[np.ndarray, np.ndarray, np.ndarray],
+    first: int,
+    last: int,
+) -> None:
+    """Iterations ``first`` to ``last`` of a block, on the tables in place."""
+    labels, explore_at, explore_action = draws
+    _learn(
+        *tables, bonus_weights(config), config.bonus == "visits", room_map.next_cell,
+        np.uint32(room_map.start), labels, first, last, explore_at, explore_action,
+        config.horizon, f32(config.discount), f32(config.lambda_), f32(policy_step(config)),
+        f32(posterior_step(config)), f32(-math.log(config.codes)), pay,
+    )  # fmt: skip
 
 
 def observe(config: SkillsConfig, room_map: RoomMap, run: Run, step: int, tables: Tables) -> None:
@@ -196,17 +208,16 @@ def observe(config: SkillsConfig, room_map: RoomMap, run: Run, step: int, tables
             run.save(step, tables._asdict(), {"occupancy": occupancy.tolist()})
 
 
-def _next_stop(config: SkillsConfig, step: int, end_of_block: int) -> int:
-    due = (
-        every * (step // every + 1) for every in (config.evaluate_every, config.checkpoint_every)
-    )
-    return min(end_of_block, config.iterations, *due)
+def _next_observation(config: SkillsConfig, step: int) -> int:
+    intervals = (config.evaluate_every, config.checkpoint_every)
+    return min(every * (step // every + 1) for every in intervals)
 
 
 def initial_tables(config: SkillsConfig, room_map: RoomMap) -> Tables:
     """Q tables uniform in [0, initial_value), logits uniform in [0, 1), uniform at the start."""
     cells = len(room_map.cells)
     channels = len(bonus_weights(config))
+    assert config.ensemble_size is not None
     q = stream(config.seed, "policy", 0).random((channels, config.codes, cells * len(ACTIONS)))
     logits = stream(config.seed, "discriminator").random(
         (config.ensemble_size, cells, config.codes)

@@ -1,0 +1,119 @@
+"""Throughput of training, against the limit of the machine in the same run.
+
+    python benchmarks/throughput.py skills [--output FILE]
+
+For skills: iterations and environment steps per second on one core, the ratio to the slow twin
+of the tests, and the share of the limit. The limit is what the machine would reach if a
+trajectory cost nothing but the softmax over its codes, which the reward cannot do without.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from irrl.rewards import reward
+from irrl.run import provenance
+from irrl.tasks import make_config
+from irrl.tasks.skills.kernels import normalise
+from irrl.tasks.skills.map import read_map
+from irrl.tasks.skills.train import (
+    BLOCK,
+    compiled_reward,
+    draw_block,
+    initial_tables,
+    learn_block,
+)
+from tests.skills import twin
+
+WARM_UP, MEASURED, TWIN_ITERATIONS = 100, 100, 20
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def iterations_per_second(config: Any) -> float:
+    """Median over blocks, after a hundred blocks of learning."""
+    room_map, pay = read_map(config.map), compiled_reward(reward(config.reward))
+    tables = initial_tables(config, room_map)
+
+    def block(number: int) -> float:
+        draws = draw_block(config, number)
+        return seconds(lambda: learn_block(config, room_map, pay, tables, draws, 0, BLOCK))
+
+    for number in range(WARM_UP):
+        block(number)
+    return BLOCK / statistics.median(block(WARM_UP + n) for n in range(MEASURED))
+
+
+def twin_iterations_per_second(config: Any) -> float:
+    room_map = read_map(config.map)
+    q, logits, visits = initial_tables(config, room_map)
+    q, logits = q.astype(float), logits.astype(float)
+    labels = draw_block(config, 0)[0][:TWIN_ITERATIONS]
+    return TWIN_ITERATIONS / seconds(
+        lambda: twin.learn(config, room_map, q, logits, visits, labels, {})
+    )
+
+
+@njit
+def _softmaxes(log_q: np.ndarray, posterior: np.ndarray, count: int) -> None:
+    for n in range(count):
+        normalise(log_q, posterior, 0, n % log_q.shape[1])
+
+
+def limit_iterations_per_second(config: Any) -> float:
+    """If a trajectory cost nothing but its softmaxes."""
+    cells = len(read_map(config.map).cells)
+    log_q = np.random.default_rng(0).random((1, cells, config.codes)).astype(np.float32)
+    posterior = np.empty_like(log_q)
+    count = 200_000
+    _softmaxes(log_q, posterior, 1)
+    best = min(seconds(lambda: _softmaxes(log_q, posterior, count)) for _ in range(5))
+    return count / best / (config.batch_size * config.ensemble_size)
+
+
+def skills() -> dict[str, Any]:
+    result = {}
+    for name in ("clipped-linear", "clipped-log", "accuracy", "disdain"):
+        for batch_size in (16, 32):
+            config = make_config("skills", "fast", reward=name, batch_size=batch_size)
+            rate = iterations_per_second(config)
+            row = {
+                "iterations_per_second": round(rate),
+                "environment_steps_per_second": round(rate * batch_size * 20),
+                "times_the_twin": round(rate / twin_iterations_per_second(config)),
+                "share_of_limit": round(rate / limit_iterations_per_second(config), 3),
+            }
+            result[f"{name}, batch {batch_size}"] = row
+            print(f"{name}, batch {batch_size}:", ", ".join(f"{k} {v:,}" for k, v in row.items()))
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("task", choices=["skills"])
+    parser.add_argument("--output", metavar="FILE", help="write JSON here, too")
+    options = parser.parse_args()
+    result = {"task": options.task, "throughput": skills()}
+    if options.output:
+        made = provenance()
+        made["command"] = "python benchmarks/throughput.py " + " ".join(sys.argv[1:])
+        Path(options.output).write_text(json.dumps({**result, **made}, indent=1) + "\n")
+        print(f"written to {options.output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+import sys
+
+from irrl.cli import main
+
+sys.exit(main())

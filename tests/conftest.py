@@ -1,0 +1,39 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def irrl_command(*arguments, cwd=None, **options):
+    """Run `irrl` as a user would, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "irrl", *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        **options,
+    )
+
+
+@pytest.fixture
+def irrl(tmp_path):
+    """The command, run in an empty folder."""
+    return lambda *arguments, **options: irrl_command(*arguments, cwd=tmp_path, **options)
+
+
+@pytest.fixture(scope="session")
+def smoke_run(tmp_path_factory):
+    """A finished smoke run. Do not change it: copy it first."""
+    folder = tmp_path_factory.mktemp("smoke") / "run"
+    result = irrl_command("train", "skills", "--preset", "smoke", "--out", folder)
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+def pytest_configure(config):
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
