@@ -30,10 +30,10 @@ class Config:
             value: Any = getattr(self, f.name)
             if value is None and optional:
                 continue
-            accepted = (int, float) if kind is float else (kind,)
-            if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not (number if kind is float else type(value) is kind):
                 raise UserError(f"{flag_name(f.name)} must be {kind.__name__}, got {value!r}")
-            if kind is float and not math.isfinite(value):
+            if number and not math.isfinite(value):
                 raise UserError(f"{flag_name(f.name)} must be finite, got {value!r}")
 
     def require(self, names: str, holds: Callable[[Any], bool], expected: str) -> None:

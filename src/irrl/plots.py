@@ -7,6 +7,7 @@ every figure.
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -139,7 +140,8 @@ def skills_comparison(
     rows = len(occupancies)
     columns = max(len(stages) for stages in occupancies.values())
     figure = plt.figure(figsize=(6.4 + 1.5 * columns, max(4.2, 1.55 * rows)), layout="constrained")
-    left, right = np.ravel(figure.subfigures(1, 2, width_ratios=[6.0, 1.5 * columns + 0.5]))
+    halves: Any = figure.subfigures(1, 2, width_ratios=[6.0, 1.5 * columns + 0.5])
+    left, right = halves
     axes = left.subplots()
     for name, (steps, values) in curves.items():
         middle = values.mean(axis=0)

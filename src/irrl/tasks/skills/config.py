@@ -1,4 +1,4 @@
-"""Settings of skill discovery. The defaults are the ``fast`` preset."""
+"""Settings of skill discovery. The defaults are the authors' set-up, sped up 25 times."""
 
 from dataclasses import dataclass
 from typing import ClassVar
