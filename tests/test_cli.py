@@ -127,8 +127,8 @@ def test_presets_and_rewards_are_listed(irrl, tmp_path):
         assert f"skills --preset {name}" in presets
     listed = irrl("rewards", "--classes", "4").stdout
     assert all(f" {name} " in listed for name in REWARDS)
-    (line,) = (line for line in listed.splitlines() if line.split()[0] == "power-2")
-    assert line.split()[-1] == "0.5"  # slope 2 p
+    (line,) = (line for line in listed.splitlines() if " power-2 " in line)
+    assert line.split()[-2] == "0.5"  # slope 2 p
     assert irrl("rewards", "--plot", "shapes.png").returncode == 0
     assert (tmp_path / "shapes.png").stat().st_size > 5000
 
@@ -161,6 +161,7 @@ def test_noise_theory(irrl, tmp_path):
         (["train", "skills", "--reward", "disdain", "--ensemble-size", "1"], ["ensemble-size"]),
         (["train", "skills", "--reward", "disdain", "--bonus", "visits"], ["disagreement"]),
         (["train", "skills", "--no-such-flag"], ["--no-such-flag"]),
+        (["train", "--seed", "3", "skills", "--reward", "x"], ["unknown reward 'x'"]),
         (["resume", "nowhere"], ["not a run folder"]),
         (["eval", "nowhere"], ["not a run folder"]),
         (["compare", "skills", "--seeds", "x"], ["--seeds", "x"]),

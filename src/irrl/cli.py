@@ -1,23 +1,15 @@
-"""The command line: verbs only. Each verb's work is done elsewhere, and imported when needed."""
+"""The command line: verbs only. The work is done elsewhere, and imported when it is needed."""
 
-import argparse
-import dataclasses
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from irrl.errors import UserError
+from irrl.flags import Parser, at_least, curve_names, parse_settings, reward_names
 
 ABOUT = "irrl: train a policy on rewards from a discriminator that is still learning itself."
-
-
-class Parser(argparse.ArgumentParser):
-    """Errors in one line that says where to look, exit code 2."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"irrl: error: {message} (see `{self.prog} --help`)\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,15 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             raise UserError(unknown_name("command", verb, VERBS))
         summary, run_verb = VERBS[verb]
-        parser = Parser(prog=f"irrl {verb}", description=summary)
-        return run_verb(parser, arguments[1:])
+        return run_verb(Parser(prog=f"irrl {verb}", description=summary), arguments[1:])
     except UserError as error:
         print(f"irrl: error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nirrl: stopped; what was checkpointed can be resumed", file=sys.stderr)
         return 130
-    except BrokenPipeError:
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
@@ -64,13 +55,14 @@ def _overview() -> str:
 def _train(parser: Parser, arguments: list[str]) -> int:
     parser.add_argument("--out", metavar="DIR", help="run folder (default: below runs/)")
     parser.add_argument("--tensorboard", action="store_true", help="also write DIR/tensorboard")
-    options, settings = _parse_settings(parser, arguments)
+    options, given = parse_settings(parser, arguments)
     from irrl.run import Run
     from irrl.tasks import make_config
 
-    config = make_config(options.task, options.preset, **settings)
-    name = f"{config.task}-{options.preset}-{settings.get('reward', 'default')}"
-    run = Run.create(options.out or f"runs/{name}-seed{settings.get('seed', 0)}", config)
+    config = make_config(options.task, options.preset, **given)
+    settings = config.to_json()
+    name = f"{options.task}-{options.preset}-{settings['reward']}-seed{settings['seed']}"
+    run = Run.create(options.out or Path("runs") / name, config)
     return _train_and_tell(run, options.tensorboard)
 
 
@@ -82,9 +74,9 @@ def _resume(parser: Parser, arguments: list[str]) -> int:
 
     run = Run.open(options.run)
     if run.is_finished:
-        run.rows()  # a damaged file should not go unnoticed
+        run.rows()  # damage should not go unnoticed
         print(f"{run.folder} is finished already")
-        _print_summary(run.summary())
+        _print_figures(run.summary())
         return 0
     return _train_and_tell(run, options.tensorboard)
 
@@ -93,9 +85,9 @@ def _train_and_tell(run: Any, tensorboard: bool) -> int:
     from irrl import tasks
     from irrl.progress import Bars
 
-    config = tasks.config_of(run)
+    tasks.config_of(run)  # a configuration that is not one is told before anything is touched
     total = run.settings["iterations"]
-    with Bars(tasks.MERIT[config.task]) as bars:
+    with Bars(tasks.MERIT[run.task]) as bars:
         run.listeners.append(lambda row: bars.update(str(run.folder), row["step"], total, row))
         if tensorboard:
             from irrl.tensorboard import follow
@@ -104,17 +96,11 @@ def _train_and_tell(run: Any, tensorboard: bool) -> int:
         try:
             summary = tasks.train(run)
         except KeyboardInterrupt:
-            raise UserError(f"stopped; continue with `irrl resume {run.folder}`") from None
+            print(f"\nirrl: stopped; go on with `irrl resume {run.folder}`", file=sys.stderr)
+            return 130
     print(run.folder)
-    _print_summary(summary)
+    _print_figures(summary)
     return 0
-
-
-def _print_summary(summary: dict[str, Any]) -> None:
-    for name, value in summary.items():
-        if not isinstance(value, list):
-            shown = f"{value:.4g}" if isinstance(value, float) and abs(value) < 1e4 else value
-            print(f"  {name:<32} {shown if not isinstance(shown, float) else round(shown)}")
 
 
 def _eval(parser: Parser, arguments: list[str]) -> int:
@@ -131,40 +117,30 @@ def _eval(parser: Parser, arguments: list[str]) -> int:
         print(json.dumps({"step": step, **row}, indent=1))
     else:
         print(f"{options.run} at step {step}")
-        _print_summary(row)
+        _print_figures(row)
     return 0
+
+
+def _print_figures(figures: dict[str, Any]) -> None:
+    for name, value in figures.items():
+        if isinstance(value, int):
+            print(f"  {name:<32} {value:,}")
+        elif isinstance(value, float):
+            print(f"  {name:<32} {value:,.4f}" if value < 1000 else f"  {name:<32} {value:,.0f}")
 
 
 # --- comparing ---
 
 
 def _compare(parser: Parser, arguments: list[str]) -> int:
-    parser.add_argument(
-        "--rewards",
-        default="clipped-linear,clipped-log",
-        metavar="A,B,...",
-        help="rewards to compare (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--seeds",
-        type=int,
-        default=3,
-        metavar="N",
-        help="seeds 0..N-1 of each (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        default="runs/compare",
-        help="folder for all runs and results (default: %(default)s)",
-    )
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N",
-                        help="processes at a time (default: one per core)")  # fmt: skip
-    options, settings = _parse_settings(parser, arguments, without=("reward", "seed"))
-    for name in ("seeds", "workers"):
-        if getattr(options, name) < 1:
-            raise UserError(f"{name} must be at least 1, got {getattr(options, name)}")
-    rewards = list(dict.fromkeys(_reward_names(options.rewards)))
+    both = "clipped-linear,clipped-log"
+    parser.option("--rewards", default=both, metavar="A,B,...", help="rewards to compare")
+    parser.option("--seeds", default=3, metavar="N", help="seeds 0..N-1 of each")
+    parser.option("--out", default="runs/compare", metavar="DIR", help="folder for all of it")
+    parser.option("--workers", default=os.cpu_count() or 1, metavar="N", help="processes at a time")
+    options, given = parse_settings(parser, arguments, without=("reward", "seed"))
+    at_least(options, 1, "seeds", "workers")
+    rewards = reward_names(options.rewards)
     if not rewards:
         raise UserError("rewards must name at least one reward, such as clipped-linear")
 
@@ -176,8 +152,8 @@ def _compare(parser: Parser, arguments: list[str]) -> int:
     jobs = []
     for seed in range(options.seeds):
         for reward in rewards:
-            chosen = {**settings, "reward": reward, "seed": seed}
-            config = tasks.make_config(options.task, options.preset, **chosen)
+            settings = {**given, "reward": reward, "seed": seed}
+            config = tasks.make_config(options.task, options.preset, **settings)
             jobs.append(Job(f"{reward} seed {seed}", out / reward / f"seed-{seed}", config))
     totals = {job.name: job.config.to_json()["iterations"] for job in jobs}
     with Bars(tasks.MERIT[options.task]) as bars:
@@ -191,26 +167,11 @@ def _compare(parser: Parser, arguments: list[str]) -> int:
         print(f"irrl: {failure.name} failed: {failure.error}", file=sys.stderr)
     if failures:
         return 1
-    _tell_comparison([str(job.folder) for job in jobs], out, out / "comparison.png")
+    _tell_comparison([str(job.folder) for job in jobs], out)
     return 0
 
 
-def _plot(parser: Parser, arguments: list[str]) -> int:
-    parser.add_argument("runs", nargs="+", metavar="DIR", help="run folders, or folders of runs")
-    parser.add_argument("-o", "--output", default="comparison.png", metavar="FILE",
-                        help="PNG, SVG or PDF (default: %(default)s)")  # fmt: skip
-    options = parser.parse_args(arguments)
-    from irrl.plots import save_figure
-    from irrl.run import find_runs
-
-    runs = find_runs(options.runs)
-    print(save_figure(_task_figures(runs[0].task).comparison_figure(runs), options.output))
-    return 0
-
-
-def _tell_comparison(folders: list[str], out: Path, picture: Path) -> None:
-    from rich.table import Table
-
+def _tell_comparison(folders: list[str], out: Path) -> None:
     from irrl.plots import save_figure
     from irrl.report import comparison, save_comparison, table_rows
     from irrl.run import find_runs
@@ -219,13 +180,23 @@ def _tell_comparison(folders: list[str], out: Path, picture: Path) -> None:
     figures = _task_figures(runs[0].task)
     result = comparison(runs, figures.METRICS)
     save_comparison(out, result, figures.METRICS)
-    save_figure(figures.comparison_figure(runs), picture)
-    header, rows = table_rows(result, figures.METRICS)
-    table = Table(*header, caption="mean over seeds [95 % bootstrap interval]")
-    for row in rows:
-        table.add_row(*row)
-    _console().print(table)
+    picture = save_figure(figures.comparison_figure(runs), out / "comparison.png")
+    _print_table(*table_rows(result, figures.METRICS), "mean over seeds [95 % bootstrap interval]")
     print(f"figure: {picture}\ntable:  {out / 'comparison.md'}")
+
+
+def _plot(parser: Parser, arguments: list[str]) -> int:
+    parser.add_argument("runs", nargs="+", metavar="DIR", help="run folders, or folders of runs")
+    parser.option(
+        "-o", "--output", default="comparison.png", metavar="FILE", help="PNG, SVG or PDF"
+    )
+    options = parser.parse_args(arguments)
+    from irrl.plots import save_figure
+    from irrl.run import find_runs
+
+    runs = find_runs(options.runs)
+    print(save_figure(_task_figures(runs[0].task).comparison_figure(runs), options.output))
+    return 0
 
 
 def _task_figures(task: str) -> Any:
@@ -252,169 +223,75 @@ def _presets(parser: Parser, arguments: list[str]) -> int:
 
 
 def _rewards(parser: Parser, arguments: list[str]) -> int:
-    parser.add_argument(
-        "--classes",
-        type=int,
-        default=10,
-        metavar="K",
-        help="number of labels, for the prior p = 1/K (default: %(default)s)",
-    )
+    parser.option("--classes", default=10, metavar="K", help="number of labels; the prior is 1/K")
+    parser.add_argument("--rewards", metavar="A,B,...", help="only these rewards")
     parser.add_argument(
         "--plot",
         nargs="?",
         const="rewards.png",
         metavar="FILE",
-        help="draw reward against posterior (default: rewards.png)",
+        help="draw reward against posterior, to rewards.png if no file is named",
     )
-    parser.add_argument("--rewards", metavar="A,B,...", help="only these rewards")  # fmt: skip
     options = parser.parse_args(arguments)
-    if options.classes < 2:
-        raise UserError(f"classes must be at least 2, got {options.classes}")
+    at_least(options, 2, "classes")
     from irrl.noise import slope_at_prior
     from irrl.rewards import REWARDS
 
-    names = _reward_names(options.rewards) or list(REWARDS)
+    names = reward_names(options.rewards)
     prior = 1.0 / options.classes
     if options.plot:
-        from irrl.plots import reward_shapes, save_figure
+        from irrl.plots import G_FUNCTIONS, reward_shapes, save_figure
 
-        shown = _reward_names(options.rewards) or [
-            f"clipped-{name}"
-            for name in ("log", "root-4", "root-2", "log1p", "linear", "exp", "power-2", "power-3",
-                         "power-6")
-        ]  # fmt: skip
-        print(save_figure(reward_shapes(_of_posterior(shown), prior), options.plot))
+        shown = curve_names(names or [f"clipped-{name}" for name in G_FUNCTIONS])
+        print(save_figure(reward_shapes(shown, prior), options.plot))
         return 0
-    from rich.table import Table
-
-    table = Table("name", "reward", "range", f"slope at p = {prior:.3g}", box=None)
-    for name in names:
+    rows = []
+    for name in names or REWARDS:
         slope = f"{slope_at_prior(name, prior):.4g}" if REWARDS[name].shape else "-"
-        table.add_row(name, REWARDS[name].formula, REWARDS[name].range, slope)
-    _console().print(table)
+        rows.append([name, REWARDS[name].formula, REWARDS[name].range, slope])
+    _print_table(["name", "reward", "range", f"slope at p = {prior:.3g}"], rows)
     print("q: posterior of the label, p: its prior, y: the label; slope: from above, where clipped")
     return 0
 
 
 def _noise(parser: Parser, arguments: list[str]) -> int:
-    parser.add_argument("what", choices=["theory"], help="theory: bias and variance of the reward")
-    parser.add_argument(
-        "--rewards",
-        default="log,root-2,linear,power-2,power-6",
-        metavar="A,B,...",
-        help="rewards to show (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--family", default="normal", help="normal, laplace or uniform (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--scale",
-        type=float,
-        default=0.05,
-        metavar="S",
-        help="standard deviation of the noise before it is cut to valid "
-        "probabilities (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--classes",
-        type=int,
-        default=10,
-        metavar="K",
-        help="number of labels, for the prior 1/K (default: %(default)s)",
-    )
-    parser.add_argument("-o", "--output", default="noise-theory.png", metavar="FILE",
-                        help="PNG, SVG or PDF (default: %(default)s)")  # fmt: skip
+    shapes = "log,root-2,linear,power-2,power-6"
+    parser.add_argument("what", choices=["theory"], help="theory: expansion and exact integral")
+    parser.option("--rewards", default=shapes, metavar="A,B,...", help="rewards to show")
+    parser.option("--family", default="normal", metavar="NAME", help="normal, laplace or uniform")
+    parser.option("--scale", default=0.05, metavar="S", help="deviation of the noise")
+    parser.option("--classes", default=10, metavar="K", help="number of labels; the prior is 1/K")
+    parser.option("-o", "--output", default="noise.png", metavar="FILE", help="PNG, SVG, PDF")
     options = parser.parse_args(arguments)
-    if options.classes < 2:
-        raise UserError(f"classes must be at least 2, got {options.classes}")
-    from irrl.noise import DeltaNoise, exact_noise, expansion_valid_from, taylor_noise
+    at_least(options, 2, "classes")
+    names = curve_names(reward_names(options.rewards))
+    from irrl.noise import DeltaNoise, theory_table
     from irrl.plots import noise_theory, save_figure
 
-    names = _of_posterior(_reward_names(options.rewards))
-    prior = 1.0 / options.classes
     try:
         noise = DeltaNoise(options.family, options.scale)
     except ValueError as error:
         raise UserError(str(error)) from None
-    from rich.table import Table
-
-    table = Table("reward", "p", "bias", "second order", "deviation", "second order", "valid for")
-    for name in names:
-        valid_from = expansion_valid_from(name, noise, prior)
-        valid = "nowhere" if valid_from is None else f"p >= {valid_from:.2f}"
-        first_columns = (name, valid)
-        for p in sorted({prior, 0.3, 0.6, 0.9}):
-            exact = exact_noise(name, p, noise, prior)
-            taylor = taylor_noise(name, p, noise.moments(p), prior)
-            figures = (exact.bias, taylor.bias, exact.deviation, taylor.deviation)
-            label, validity = first_columns
-            table.add_row(label, f"{p:.2f}", *(f"{x:+.4f}" for x in figures), validity)
-            first_columns = ("", "")
-    _console().print(table)
+    prior = 1.0 / options.classes
+    header = ["reward", "p", "bias", "2nd order", "deviation", "2nd order", "2nd order valid for"]
+    _print_table(header, theory_table(names, noise, prior))
     print("valid: bias and deviation within a tenth of the exact deviation")
     print(save_figure(noise_theory(names, noise, prior), options.output))
     return 0
 
 
-def _console() -> Any:
-    """Where tables go: as wide as they need to be when not on a terminal."""
+def _print_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], caption: str | None = None
+) -> None:
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
-    width = None if sys.stdout.isatty() else 200
-    return Console(width=width, highlight=False, markup=False)
-
-
-def _reward_names(text: str | None) -> list[str]:
-    from irrl.rewards import REWARDS, unknown_name
-
-    names = [name for name in (text or "").split(",") if name]
-    for name in names:
-        if name not in REWARDS:
-            raise UserError(unknown_name("reward", name, REWARDS))
-    return names
-
-
-def _of_posterior(names: list[str]) -> list[str]:
-    from irrl.rewards import REWARDS
-
-    for name in names:
-        if REWARDS[name].shape is None or REWARDS[name].needs_ensemble:
-            raise UserError(f"{name} is not a function of the posterior alone: it has no curve")
-    return names
-
-
-# --- settings as flags ---
-
-
-def _parse_settings(
-    parser: Parser, arguments: list[str], without: tuple[str, ...] = ()
-) -> tuple[argparse.Namespace, dict[str, Any]]:
-    """Parse TASK, --preset, the options of the verb, and a flag for every setting of the task.
-
-    Returns all options, and apart from them the settings that were given.
-    """
-    from irrl.config import flag_name, value_type
-    from irrl.presets import DEFAULT_PRESET
-    from irrl.tasks import CONFIGS, config_class
-
-    parser.add_argument("task", metavar="TASK", help=", ".join(CONFIGS))
-    parser.add_argument("--preset", default=DEFAULT_PRESET, metavar="NAME",
-                        help="see `irrl presets` (default: %(default)s)")  # fmt: skip
-    task = next((a for a in arguments if not a.startswith("-")), None)
-    if task is None:
-        parser.parse_args(arguments)  # shows the help, or says that TASK is missing
-    cls = config_class(str(task))
-    group = parser.add_argument_group(f"settings of {task}", cls.__doc__)
-    fields = [f for f in dataclasses.fields(cls) if f.name not in without]
-    for f in fields:
-        kind, _ = value_type(cls, f.name)
-        default = "" if f.default is None else f" (default: {f.default})"
-        group.add_argument(f"--{flag_name(f.name)}", dest=f.name, type=kind,
-                           metavar=kind.__name__.upper(), default=argparse.SUPPRESS,
-                           help=f.metadata["help"].replace("%", "%%") + default)  # fmt: skip
-    options = parser.parse_args(arguments)
-    given = {f.name: getattr(options, f.name) for f in fields if hasattr(options, f.name)}
-    return options, given
+    table = Table(*header, caption=caption)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    # Off a terminal a table is as wide as it needs to be.
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
 VERBS: dict[str, tuple[str, Callable[[Parser, list[str]], int]]] = {

@@ -12,7 +12,7 @@ Everything is NumPy in double precision.
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -192,6 +192,22 @@ def expansion_valid_from(
             break
         valid_from = float(p)
     return valid_from
+
+
+def theory_table(
+    names: Sequence[str], noise: DeltaNoise, prior: float, posteriors: Sequence[float] = (0.3, 0.6)
+) -> list[list[str]]:
+    """Rows of text: exact and expanded bias and deviation, and where the expansion holds."""
+    rows = []
+    for name in names:
+        valid_from = expansion_valid_from(name, noise, prior)
+        valid = "nowhere" if valid_from is None else f"p >= {valid_from:.2f}"
+        for p in sorted({prior, *posteriors, 0.9}):
+            exact = exact_noise(name, p, noise, prior)
+            expanded = taylor_noise(name, p, noise.moments(p), prior)
+            figures = (exact.bias, expanded.bias, exact.deviation, expanded.deviation)
+            rows.append([name, f"{p:.2f}", *(f"{x:.5f}" for x in figures), valid])
+    return rows
 
 
 def _of_posterior_shape(name: str | Reward) -> Callable:

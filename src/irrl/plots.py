@@ -45,6 +45,9 @@ COLOURS = {
     "f-reverse-kl": "#661100",
 }
 
+G_FUNCTIONS = ("log", "root-4", "root-2", "log1p", "linear", "exp", "power-2", "power-3", "power-6")
+"""A choice from much information and much noise to little of both."""
+
 FORMATS = (".png", ".svg", ".pdf")
 
 

@@ -1,0 +1,92 @@
+"""How the command line reads its arguments: one line for an error, a flag for every setting."""
+
+import argparse
+import dataclasses
+from typing import Any, NoReturn
+
+from irrl.errors import UserError
+
+
+class Parser(argparse.ArgumentParser):
+    """Errors in one line that says where to look, exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"irrl: error: {message} (see `{self.prog} --help`)\n")
+
+    def option(self, *flags: str, default: Any, metavar: str, help: str) -> None:
+        """An option that says its default; its type is that of the default."""
+        self.add_argument(
+            *flags,
+            default=default,
+            type=type(default),
+            metavar=metavar,
+            help=f"{help} (default: %(default)s)",
+        )
+
+
+def parse_settings(
+    parser: Parser, arguments: list[str], without: tuple[str, ...] = ()
+) -> tuple[argparse.Namespace, dict[str, Any]]:
+    """Parse TASK, --preset, the options of the verb, and a flag for every setting of the task.
+
+    Returns all options, and apart from them the settings that were given.
+    """
+    from irrl.config import flag_name, value_type
+    from irrl.presets import DEFAULT_PRESET
+    from irrl.tasks import CONFIGS, config_class
+
+    parser.add_argument("task", metavar="TASK", help=", ".join(CONFIGS))
+    parser.option(
+        "--preset",
+        default=DEFAULT_PRESET,
+        metavar="NAME",
+        help="see `irrl presets`",
+    )
+    words = [a for a in arguments if not a.startswith("-")]
+    task = next((word for word in words if word in CONFIGS), words[0] if words else None)
+    if task is None:
+        parser.parse_args(arguments)  # shows the help, or says that TASK is missing
+    cls = config_class(str(task))
+    group = parser.add_argument_group(f"settings of {task}", cls.__doc__)
+    fields = [f for f in dataclasses.fields(cls) if f.name not in without]
+    for f in fields:
+        kind, _ = value_type(cls, f.name)
+        default = "" if f.default is None else f" (default: {f.default})"
+        group.add_argument(
+            f"--{flag_name(f.name)}",
+            dest=f.name,
+            type=kind,
+            metavar=kind.__name__.upper(),
+            default=argparse.SUPPRESS,
+            help=f.metadata["help"].replace("%", "%%") + default,
+        )
+    options = parser.parse_args(arguments)
+    given = {f.name: getattr(options, f.name) for f in fields if hasattr(options, f.name)}
+    return options, given
+
+
+def at_least(options: argparse.Namespace, smallest: int, *names: str) -> None:
+    for name in names:
+        if getattr(options, name) < smallest:
+            raise UserError(f"{name} must be at least {smallest}, got {getattr(options, name)}")
+
+
+def reward_names(text: str | None) -> list[str]:
+    """Rewards from a list with commas, each once."""
+    from irrl.rewards import REWARDS, unknown_name
+
+    names = list(dict.fromkeys(name for name in (text or "").split(",") if name))
+    for name in names:
+        if name not in REWARDS:
+            raise UserError(unknown_name("reward", name, REWARDS))
+    return names
+
+
+def curve_names(names: list[str]) -> list[str]:
+    """The same, if each is a function of the posterior alone."""
+    from irrl.rewards import REWARDS
+
+    for name in names:
+        if REWARDS[name].shape is None or REWARDS[name].needs_ensemble:
+            raise UserError(f"{name} is not a function of the posterior alone: it has no curve")
+    return names
