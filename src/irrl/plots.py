@@ -18,6 +18,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from irrl.errors import UserError
 from irrl.noise import DeltaNoise, exact_noise, taylor_noise
@@ -153,7 +154,7 @@ def skills_comparison(
         if len(values) > 1:
             spread = values.std(axis=0, ddof=1)
             axes.fill_between(
-                steps, middle - spread, middle + spread, color=colour_of(name), alpha=0.2, lw=0
+                steps, middle - spread, middle + spread, color=colour_of(name), alpha=0.15, lw=0
             )
     if ceiling is not None:
         axes.axhline(ceiling, color="0.5", lw=0.8, ls="--")
@@ -162,6 +163,7 @@ def skills_comparison(
     seeds = {len(values) for _, values in curves.values()}
     axes.set(xlabel="iterations", ylabel="skills learned (Eq. 9)", ylim=(0, None))
     axes.set_title(f"mean and deviation over {'/'.join(map(str, sorted(seeds)))} seeds", fontsize=9)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.legend(frameon=False, fontsize=9, loc="center right")
     _tidy(axes)
 
