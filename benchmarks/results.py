@@ -23,6 +23,8 @@ STUDIES = {
     "skills-fast": ["--rewards", ALL, "--seeds", "5"],
     "skills-small-map": ["--preset", "small-map", "--rewards", ALL, "--seeds", "5"],
     "skills-visits": ["--preset", "visits", "--rewards", "clipped-log", "--seeds", "5"],
+    # The same without random actions for DISDAIN, to be fair to it.
+    "skills-disdain-greedy": ["--rewards", "disdain", "--seeds", "5", "--epsilon", "0"],
     # Is it the shape of the reward, or how optimistic the initial values are beside it?
     "skills-optimistic-log": [
         "--rewards", "clipped-log", "--seeds", "5", "--initial-value", LOG_128
