@@ -11,7 +11,7 @@ help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 demo: $(VENV)/.demo   ## the paper's main claim in about two minutes: table and figure in runs/demo
-	$(BIN)/irrl compare skills --rewards clipped-linear,clipped-log,accuracy --seeds 3 --out $(OUT)
+	$(BIN)/irrl compare skills --rewards clipped-linear,clipped-log,accuracy --seeds 2 --out $(OUT)
 
 test: lint       ## ruff, mypy and the fast tests
 	$(BIN)/python -m pytest -n 2
@@ -27,7 +27,7 @@ lint: $(VENV)/.dev   ## ruff and mypy
 bench: $(VENV)/.demo   ## throughput, as JSON in results/
 	$(BIN)/python benchmarks/throughput.py skills --output results/throughput-skills.json
 
-results: $(VENV)/.demo   ## the runs behind results/ and README; about half an hour on two cores
+results: $(VENV)/.demo   ## the runs behind results/, docs/results.md and the README; about 15 minutes
 	$(BIN)/python benchmarks/results.py
 
 clean:           ## remove the environment and caches

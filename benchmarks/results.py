@@ -1,39 +1,116 @@
-"""Make the runs behind `results/` and the README's figures, and put their small data there.
+"""Make the runs behind `results/`, and write `docs/results.md` and the README's table from them.
 
-    python benchmarks/results.py            everything but the paper's full-scale runs
-    python benchmarks/results.py paper      those, too: an hour on two cores
+    python benchmarks/results.py              all but the paper's full-scale runs
+    python benchmarks/results.py --paper      those as well: half an hour more on two cores
+    python benchmarks/results.py --no-runs    only write the documents anew
 
 Runs go to `runs/results/`; what is finished is not run again.
 """
 
+import argparse
 import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "runs" / "results"
 RESULTS = ROOT / "results"
 
 ALL = "clipped-linear,clipped-log,linear,accuracy,disdain"
-LOG_128 = "4.852"
+AUTHORS = {
+    "clipped-linear": "85-90",
+    "clipped-log": "~31",
+    "linear": "about 23 below clipped",
+    "accuracy": "~40",
+    "disdain": "87-93",
+}
+"""Final n_skills of the authors, read off their figures (linear: from their text)."""
+
+
+class Study(NamedTuple):
+    title: str
+    text: str
+    flags: str
+    authors: bool = False
+
 
 STUDIES = {
-    "skills-fast": ["--rewards", ALL, "--seeds", "5"],
-    "skills-small-map": ["--preset", "small-map", "--rewards", ALL, "--seeds", "5"],
-    "skills-visits": ["--preset", "visits", "--rewards", "clipped-log", "--seeds", "5"],
-    # The same without random actions for DISDAIN, to be fair to it.
-    "skills-disdain-greedy": ["--rewards", "disdain", "--seeds", "5", "--epsilon", "0"],
-    # Is it the shape of the reward, or how optimistic the initial values are beside it?
-    "skills-optimistic-log": [
-        "--rewards", "clipped-log", "--seeds", "5", "--initial-value", LOG_128
-    ],
-    "skills-pessimistic-linear": [
-        "--rewards", "clipped-linear", "--seeds", "5", "--initial-value", "0.206"
-    ],
-}  # fmt: skip
-PAPER = {"skills-paper": ["--preset", "paper", "--rewards", ALL, "--seeds", "1"]}
+    "skills-fast": Study(
+        "Five rewards",
+        "The `fast` preset. The ceiling is 97.6 skills.",
+        f"--rewards {ALL} --seeds 5",
+        authors=True,
+    ),
+    "skills-paper": Study(
+        "The authors' set-up at full length",
+        "40 million iterations with SGD 0.004, as the authors ran it: does `fast` stand for it?",
+        f"--preset paper --rewards {ALL} --seeds 1",
+        authors=True,
+    ),
+    "skills-visits": Study(
+        "Beyond the paper: a bonus for rarely visited cells",
+        "The `visits` preset: no ensemble, no random actions. A code is drawn to cells in which "
+        "none ends yet. No posterior can do that: there the discriminator is ignorant, and every "
+        "clipped reward about zero.",
+        "--preset visits --rewards clipped-log --seeds 5",
+    ),
+    "skills-disdain-greedy": Study(
+        "DISDAIN without random actions",
+        "For a fair comparison with `visits`: random actions alone cost a skill or two.",
+        "--rewards disdain --seeds 5 --epsilon 0",
+    ),
+    "skills-optimistic-log": Study(
+        "Is it the shape, or the optimism? The clipped log with initial values of its own scale",
+        "Q tables start uniform in [0, 1). That is optimistic beside a reward of at most 0.99, "
+        "and pessimistic beside one of at most log 128 = 4.85. Here the clipped log starts in "
+        "[0, 4.85).",
+        "--rewards clipped-log --seeds 5 --initial-value 4.852",
+    ),
+    "skills-pessimistic-linear": Study(
+        "The converse: the clipped linear reward with initial values as small as the log's",
+        "Here the clipped linear reward starts in [0, 0.206), as far below its range as [0, 1) is "
+        "below that of the log.",
+        "--rewards clipped-linear --seeds 5 --initial-value 0.206",
+    ),
+    "skills-small-map": Study(
+        "The small map",
+        "24 codes, 8 steps, 22 cells other than the start within reach: at most 21.4 skills.",
+        f"--preset small-map --rewards {ALL} --seeds 5",
+    ),
+}
+FULL_SCALE = ("skills-paper",)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--paper", action="store_true", help="the full-scale runs as well")
+    parser.add_argument("--no-runs", action="store_true", help="only write the documents")
+    options = parser.parse_args()
+    if not options.no_runs:
+        RESULTS.mkdir(exist_ok=True)
+        for name, study in STUDIES.items():
+            if options.paper or name not in FULL_SCALE:
+                run_study(name, study)
+        irrl("rewards", "--plot", "results/rewards.png")
+        irrl("noise", "theory", "-o", "results/noise-theory.png")
+    write_documents()
+
+
+def run_study(name: str, study: Study) -> None:
+    irrl("compare", "skills", *study.flags.split(), "--out", f"runs/results/{name}")
+    target = RESULTS / name
+    target.mkdir(exist_ok=True)
+    for file in ("comparison.json", "comparison.png"):
+        shutil.copy(RUNS / name / file, target / file)
+    curves = {}
+    for metrics in sorted((RUNS / name).glob("*/seed-*/metrics.jsonl")):
+        rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+        key = f"{metrics.parent.parent.name}/{metrics.parent.name}"
+        curves[key] = [[row["step"], round(row["n_skills"], 2)] for row in rows]
+    (target / "curves.json").write_text(json.dumps(curves) + "\n")
 
 
 def irrl(*arguments: str) -> None:
@@ -41,29 +118,44 @@ def irrl(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "irrl", *arguments], check=True, cwd=ROOT)
 
 
-def main() -> None:
-    RESULTS.mkdir(exist_ok=True)
-    studies = {**STUDIES, **(PAPER if "paper" in sys.argv[1:] else {})}
-    for name, flags in studies.items():
-        out = RUNS / name
-        irrl("compare", "skills", *flags, "--out", str(out.relative_to(ROOT)))
-        target = RESULTS / name
-        target.mkdir(exist_ok=True)
-        for file in ("comparison.json", "comparison.md", "comparison.png"):
-            shutil.copy(out / file, target / file)
-        save_curves(out, target / "curves.json")
-    irrl("rewards", "--plot", "results/rewards.png")
-    irrl("noise", "theory", "-o", "results/noise-theory.png")
+def write_documents() -> None:
+    parts = [
+        "# Results\n\nWritten by `benchmarks/results.py` from the run folders; do not edit by "
+        "hand. Means over seeds with a 95 % bootstrap interval. `n skills` is Eq. 9 under the "
+        "policy that was trained, exact, not sampled; `greedy` leaves out its random actions.\n"
+    ]
+    for name, study in STUDIES.items():
+        path = RESULTS / name / "comparison.json"
+        if path.exists():
+            result = json.loads(path.read_text())
+            changed = ", with changes" if result["dirty"] else ""
+            parts.append(
+                f"\n## {study.title}\n\n{study.text}\n\n    irrl compare skills {study.flags}\n\n"
+                f"commit {result['commit'][:10]}{changed}; data in `results/{name}/`\n\n"
+                f"{table(result, study.authors)}\n"
+                f"![{study.title}](../results/{name}/comparison.png)\n"
+            )
+    (ROOT / "docs" / "results.md").write_text("".join(parts))
+
+    fast = json.loads((RESULTS / "skills-fast" / "comparison.json").read_text())
+    readme = (ROOT / "README.md").read_text()
+    before, rest = readme.split("<!-- results -->\n")
+    after = rest.split("<!-- end of results -->\n")[1]
+    command = f"`irrl compare skills {STUDIES['skills-fast'].flags}`, commit {fast['commit'][:10]}"
+    block = f"<!-- results -->\n{table(fast, True)}\n{command}\n<!-- end of results -->\n"
+    (ROOT / "README.md").write_text(before + block + after)
 
 
-def save_curves(out: Path, path: Path) -> None:
-    """n_skills over iterations of each run: the data behind the figure."""
-    curves = {}
-    for metrics in sorted(out.glob("*/seed-*/metrics.jsonl")):
-        rows = [json.loads(line) for line in metrics.read_text().splitlines()]
-        name = f"{metrics.parent.parent.name}/{metrics.parent.name}"
-        curves[name] = [[row["step"], round(row["n_skills"], 2)] for row in rows]
-    path.write_text(json.dumps(curves) + "\n")
+def table(result: dict[str, Any], authors: bool) -> str:
+    header = ["reward", "seeds", "n skills", "greedy", "cells reached"]
+    lines = [[*header, "authors' n skills"] if authors else header]
+    lines.append(["---"] * len(lines[0]))
+    for name, figures in result["rewards"].items():
+        metrics = [figures[m]["mean"] for m in ("n_skills", "n_skills_greedy", "cells_reached")]
+        shown = [f"{m['value']:.1f} [{m['low']:.1f}, {m['high']:.1f}]" for m in metrics]
+        row = [name, str(len(figures["seeds"])), f"**{shown[0]}**", *shown[1:]]
+        lines.append([*row, AUTHORS[name]] if authors else row)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 if __name__ == "__main__":
