@@ -287,7 +287,9 @@ def _print_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*header, caption=caption)
+    table = Table(caption=caption)
+    for column in header:
+        table.add_column(column, no_wrap=column == header[0])
     for row in rows:
         table.add_row(*map(Text, row))
     # Off a terminal a table is as wide as it needs to be.

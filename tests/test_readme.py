@@ -1,0 +1,40 @@
+"""What the README shows must work as it is shown."""
+
+import re
+
+import torch
+
+from irrl.cli import VERBS
+
+from .conftest import REPOSITORY
+
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_snippet_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.S)
+    scope = {
+        "discriminator": torch.nn.Linear(3, 10),
+        "trajectory": torch.randn(8, 3),
+        "labels": torch.randint(10, (8,)),
+    }
+    exec(code, scope)
+    assert scope["rewards"].shape == (8,) and not scope["rewards"].requires_grad
+    scope["loss"].backward()
+    assert scope["discriminator"].weight.grad is not None
+
+
+def test_the_commands_exist():
+    shown = re.findall(r"^    irrl (\w+)", README, flags=re.M)
+    assert set(shown) == set(VERBS)
+
+
+def test_the_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)", README):
+        assert target.startswith("http") or (REPOSITORY / target).exists(), target
+
+
+def test_the_make_verbs_exist():
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    for verb in re.findall(r"^    make (\w+)", README, flags=re.M):
+        assert re.search(rf"^{verb}:", makefile, flags=re.M)
