@@ -3,8 +3,9 @@
     python benchmarks/throughput.py skills [--output FILE]
 
 For skills: iterations and environment steps per second on one core, the ratio to the slow twin
-of the tests, and the share of the limit. The limit is what the machine would reach if a
-trajectory cost nothing but the softmax over its codes, which the reward cannot do without.
+of the tests, and the share of the limit. The limit is what the machine would reach if an iteration
+cost nothing but one softmax over the codes for each cell in which its trajectories end, which the
+reward cannot do without.
 """
 
 import argparse
@@ -24,15 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from irrl.rewards import reward
 from irrl.run import provenance
 from irrl.tasks import make_config
+from irrl.tasks.skills.evaluate import evaluate
 from irrl.tasks.skills.kernels import normalise
 from irrl.tasks.skills.map import read_map
-from irrl.tasks.skills.train import (
-    BLOCK,
-    compiled_reward,
-    draw_block,
-    initial_tables,
-    learn_block,
-)
+from irrl.tasks.skills.tables import initial_tables
+from irrl.tasks.skills.train import BLOCK, compiled_reward, draw_block, learn_block
 from tests.skills import twin
 
 WARM_UP, MEASURED, TWIN_ITERATIONS = 100, 100, 20
@@ -44,8 +41,8 @@ def seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - begun
 
 
-def iterations_per_second(config: Any) -> float:
-    """Median over blocks, after a hundred blocks of learning."""
+def iterations_per_second(config: Any) -> tuple[float, float]:
+    """Median over blocks, after a hundred blocks of learning; and distinct final cells a batch."""
     room_map, pay = read_map(config.map), compiled_reward(reward(config.reward))
     tables = initial_tables(config, room_map)
 
@@ -55,7 +52,9 @@ def iterations_per_second(config: Any) -> float:
 
     for number in range(WARM_UP):
         block(number)
-    return BLOCK / statistics.median(block(WARM_UP + n) for n in range(MEASURED))
+    rate = BLOCK / statistics.median(block(WARM_UP + n) for n in range(MEASURED))
+    _, occupancy = evaluate(config, room_map, tables.q, tables.log_q)
+    return rate, float(np.sum(1.0 - (1.0 - occupancy) ** config.batch_size))
 
 
 def twin_iterations_per_second(config: Any) -> float:
@@ -74,28 +73,28 @@ def _softmaxes(log_q: np.ndarray, posterior: np.ndarray, count: int) -> None:
         normalise(log_q, posterior, 0, n % log_q.shape[1])
 
 
-def limit_iterations_per_second(config: Any) -> float:
-    """If a trajectory cost nothing but its softmaxes."""
+def limit_iterations_per_second(config: Any, cells_per_batch: float) -> float:
+    """If an iteration cost nothing but its softmaxes."""
     cells = len(read_map(config.map).cells)
     log_q = np.random.default_rng(0).random((1, cells, config.codes)).astype(np.float32)
     posterior = np.empty_like(log_q)
     count = 200_000
     _softmaxes(log_q, posterior, 1)
     best = min(seconds(lambda: _softmaxes(log_q, posterior, count)) for _ in range(5))
-    return count / best / (config.batch_size * config.ensemble_size)
+    return count / best / (cells_per_batch * config.ensemble_size)
 
 
 def skills() -> dict[str, Any]:
     result = {}
     for name in ("clipped-linear", "clipped-log", "accuracy", "disdain"):
         for batch_size in (16, 32):
-            config = make_config("skills", "fast", reward=name, batch_size=batch_size)
-            rate = iterations_per_second(config)
+            config: Any = make_config("skills", "fast", reward=name, batch_size=batch_size)
+            rate, cells = iterations_per_second(config)
             row = {
                 "iterations_per_second": round(rate),
-                "environment_steps_per_second": round(rate * batch_size * 20),
+                "environment_steps_per_second": round(rate * batch_size * config.horizon),
                 "times_the_twin": round(rate / twin_iterations_per_second(config)),
-                "share_of_limit": round(rate / limit_iterations_per_second(config), 3),
+                "share_of_limit": round(rate / limit_iterations_per_second(config, cells), 3),
             }
             result[f"{name}, batch {batch_size}"] = row
             print(f"{name}, batch {batch_size}:", ", ".join(f"{k} {v:,}" for k, v in row.items()))

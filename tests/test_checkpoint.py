@@ -65,3 +65,13 @@ def test_damage_is_noticed(tmp_path, damage, message):
     damage(path)
     with pytest.raises(UserError, match=message):
         last_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("name", [b"", b"nowhere\n", b"\xff\xfe"])
+def test_a_pointer_to_nowhere_is_told_apart_from_damage(tmp_path, name):
+    save_checkpoint(tmp_path, make())
+    (tmp_path / LAST).write_bytes(name)
+    with pytest.raises(UserError, match="names no checkpoint that is there"):
+        last_checkpoint(tmp_path)
+    (tmp_path / LAST).unlink()
+    assert last_checkpoint(tmp_path).step == 5

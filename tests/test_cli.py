@@ -77,6 +77,15 @@ def test_tensorboard_output(irrl, tmp_path):
     assert irrl("train", "skills", *flags).returncode == 0
     (events,) = (tmp_path / "run" / "tensorboard").iterdir()
     assert b"n_skills" in events.read_bytes()
+    # resumed with a torn last line: the line goes, the mirror is made anew
+    (tmp_path / "run" / "summary.json").unlink()
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / "000000001000")
+    (tmp_path / "run" / "checkpoints" / "last").unlink()
+    with open(tmp_path / "run" / "metrics.jsonl", "a") as file:
+        file.write('{"step": 15')
+    assert irrl("resume", "run", "--tensorboard").returncode == 0
+    (events,) = (tmp_path / "run" / "tensorboard").iterdir()
+    assert b"n_skills" in events.read_bytes()
 
 
 def test_compare_trains_tables_and_draws(irrl, tmp_path):
@@ -178,6 +187,75 @@ def test_noise_theory(irrl, tmp_path):
 def test_bad_input_is_told_in_one_line(irrl, tmp_path, arguments, words):
     assert failed(irrl(*arguments), *words)
     assert not list(tmp_path.iterdir())  # nothing was written
+
+
+def test_output_that_cannot_be_written_is_told_in_one_line(irrl, tmp_path, smoke_run):
+    (tmp_path / "file").write_text("")
+    assert failed(irrl("train", "skills", "--preset", "smoke", "--out", "file/run"), "file")
+    assert failed(irrl("rewards", "--plot", "file/picture.png"), "file")
+    assert failed(irrl("plot", smoke_run, "-o", "file/picture.png"), "file")
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--learning-rate", "1e30"], ["diverged", "lower learning-rate"]),
+        (["--discriminator-learning-rate", "1000"], ["at most 80"]),
+    ],
+)
+def test_divergence_is_told_in_one_line(irrl, flags, words):
+    result = irrl("train", "skills", "--preset", "smoke", *flags, "--out", "run")
+    assert result.returncode == 2 and all(word in result.stderr for word in words)
+    assert "Traceback" not in result.stderr
+
+
+def test_abbreviated_flags_are_refused(irrl):
+    assert failed(irrl("compare", "skills", "--seed", "2"), "--seed")
+
+
+def test_help_shows_the_defaults_of_the_preset(irrl):
+    shown = irrl("train", "skills", "--preset", "smoke", "--help").stdout
+    assert "(default: 2000)" in " ".join(shown.split())
+    assert failed(irrl("train", "skills", "--preset", "fats", "--help"), "unknown preset")
+
+
+def test_a_refused_comparison_leaves_nothing_behind(irrl, tmp_path):
+    command = (
+        "compare",
+        "skills",
+        "--preset",
+        "smoke",
+        "--seeds",
+        "1",
+        "--out",
+        "out",
+        "--rewards",
+    )
+    assert irrl(*command, "linear").returncode == 0
+    assert failed(irrl(*command, "log,linear", "--epsilon", "0.5"), "another epsilon")
+    assert not (tmp_path / "out" / "log").exists()
+    assert irrl(*command, "log,linear").returncode == 0
+
+
+def test_stopping_a_comparison_ends_its_workers_and_leaves_it_to_be_resumed(tmp_path):
+    import os
+    import signal
+    import subprocess
+    import sys
+    import time
+
+    command = [sys.executable, "-m", "irrl", "compare", "skills", "--preset", "smoke", "--rewards",
+               "linear", "--iterations", "3000000", "--seeds", "2", "--out", "out"]  # fmt: skip
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    folders = [tmp_path / "out" / "linear" / f"seed-{n}" for n in (0, 1)]
+    while not all((folder / "checkpoints" / "last").exists() for folder in folders):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130 and "can be resumed" in told
+    sizes = [os.stat(folder / "metrics.jsonl").st_size for folder in folders]
+    time.sleep(1.0)
+    assert sizes == [os.stat(folder / "metrics.jsonl").st_size for folder in folders]
 
 
 @pytest.mark.parametrize("text", ["###\n###\n", "...\n..\n", ".#.\n"])

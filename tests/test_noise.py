@@ -129,6 +129,14 @@ def test_slopes(name, first, second):
     assert got_second == pytest.approx(second, rel=1e-6, abs=1e-6)
 
 
+def test_the_expansion_of_a_clipped_reward_knows_where_it_is_flat():
+    first, second = slopes("clipped-linear", np.array([0.05, 0.1, 0.2]), prior=0.1)
+    np.testing.assert_allclose(first, [0, 1, 1], atol=1e-9)
+    np.testing.assert_allclose(second, 0, atol=1e-6)
+    first, _ = slopes("f-total-variation", np.array([0.05, 0.1, 0.1 - 1e-5]), prior=0.1)
+    np.testing.assert_allclose(first, [0, 10, 0], rtol=0.01)
+
+
 def test_slope_at_the_prior_is_taken_from_above():
     assert slope_at_prior("f-total-variation", 0.1) == pytest.approx(10, rel=1e-6)
     assert slope_at_prior("clipped-power-2", 0.1) == pytest.approx(0.2, rel=1e-6)

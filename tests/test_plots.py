@@ -1,6 +1,5 @@
 import matplotlib.pyplot as plt
 import numpy as np
-import pytest
 
 from irrl import plots
 from irrl.noise import DeltaNoise
@@ -32,11 +31,3 @@ def test_the_noise_figure_draws_exact_and_expanded():
     bias = figure.axes[0]
     assert len([line for line in bias.lines if line.get_linestyle() == "-"]) == 2
     plt.close(figure)
-
-
-@pytest.mark.parametrize(
-    ("step", "text"),
-    [(0, "at the start"), (500, "after 500"), (16_000, "after 16k"), (2_500_000, "after 2.5M")],
-)
-def test_steps_are_written_short(step, text):
-    assert plots._short(step) == text

@@ -1,4 +1,5 @@
 import math
+import pickle
 
 import jax
 import jax.numpy as jnp
@@ -147,6 +148,53 @@ def test_under_jit_and_compile():
     np.testing.assert_allclose(got, expected, atol=1e-12)
 
 
+def test_labels_closed_over_by_a_jitted_function():
+    log_probs, labels = batch(np.random.default_rng(2))
+    y = jnp.asarray(labels)
+    got = jax.jit(lambda x: reward("linear")(x, y))(jnp.asarray(log_probs))
+    np.testing.assert_allclose(got, reward("linear")(log_probs, labels), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", REWARDS)
+def test_rewards_can_be_pickled(name):
+    again = pickle.loads(pickle.dumps(reward(name, validate=False)))
+    assert (again.name, again.validate) == (name, False)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.uint16])
+def test_labels_of_any_integer_type(dtype):
+    log_probs = torch.log_softmax(torch.randn(2, 200), -1)
+    expected = reward("linear")(log_probs, torch.tensor([1, 2]))
+    torch.testing.assert_close(
+        reward("linear")(log_probs, torch.tensor([1, 2]).to(dtype)), expected
+    )
+    if dtype is torch.int8:
+        jax_labels = jnp.asarray([1, 2], dtype=jnp.int8)
+        got = reward("linear")(jnp.asarray(log_probs.numpy()), jax_labels)
+        np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+def test_priors_in_half_precision_and_as_lists():
+    log_probs = torch.log_softmax(torch.randn(3, 10), -1)
+    labels = torch.tensor([0, 1, 2])
+    prior = torch.full((10,), 0.1).log()
+    expected = reward("log")(log_probs, labels)
+    half = reward("log")(log_probs, labels, prior.bfloat16())
+    torch.testing.assert_close(half, expected, atol=0.02, rtol=0)
+    torch.testing.assert_close(reward("log")(log_probs, labels, prior.tolist()), expected)
+
+
+def test_empty_batches():
+    for labels in (np.zeros(0, dtype=int), []):
+        assert reward("clipped-linear")(np.zeros((0, 4)), labels).shape == (0,)
+
+
+def test_members_that_all_rule_a_label_out():
+    certain = np.array([[[0.0, -np.inf]], [[0.0, -np.inf]]])
+    for name in ("log", "disdain"):
+        assert np.isfinite(reward(name)(certain, np.array([1]))).all()
+
+
 def test_half_precision_is_computed_in_single():
     log_probs = torch.log_softmax(torch.randn(8, 10), -1).bfloat16()
     got = reward("linear")(log_probs, torch.zeros(8, dtype=torch.long))
@@ -204,6 +252,9 @@ GOOD = np.log(np.full((2, 4), 0.25))
         ((GOOD, np.array([0, 1]), np.array([-np.inf, 0.0, -np.inf, -np.inf])), "log_prior gives"),
         ((GOOD.astype(int), np.array([0, 1])), "log_probs must be a floating array"),
         (([[0.0]], np.array([0])), "log_probs must be a NumPy, PyTorch or JAX array"),
+        ((np.zeros((2, 0)), np.array([0, 1])), "log_probs must be a floating array"),
+        ((GOOD, "zero"), "labels must be"),
+        ((GOOD, np.array([0, 1]), "uniform"), "log_prior must have shape"),
     ],
 )
 @pytest.mark.parametrize("name", ["clipped-linear", "accuracy"])
@@ -222,9 +273,17 @@ def test_disdain_needs_an_ensemble():
         reward("disdain")(GOOD, np.array([0, 1]))
 
 
+@pytest.mark.parametrize("log_probs", [[[0.0]], np.zeros(3), np.zeros((0, 2, 3))])
+def test_disagreement_names_its_argument(log_probs):
+    with pytest.raises(ValueError, match="log_probs must"):
+        disagreement(log_probs)
+
+
 def test_unknown_names_suggest_the_nearest():
     with pytest.raises(ValueError, match="Did you mean 'clipped-linear'"):
         reward("cliped-linear")
+    with pytest.raises(ValueError, match="unknown reward"):
+        reward(["log"])
     with pytest.raises(ValueError, match="exponent must be positive"):
         power_gain(0)
 

@@ -5,7 +5,7 @@ import pytest
 
 from irrl.errors import UserError
 from irrl.run import Run, find_runs, provenance
-from irrl.tasks import config_of, make_config, train
+from irrl.tasks import config_of, evaluate, make_config, open_run, train
 
 
 def smoke(**settings):
@@ -48,7 +48,7 @@ def test_a_run_opens_as_it_was_made(smoke_run):
 
 def test_creating_over_another_run_is_refused(tmp_path):
     Run.create(tmp_path / "run", smoke())
-    with pytest.raises(UserError, match="already holds an unfinished run; continue it with"):
+    with pytest.raises(UserError, match="already holds an unfinished run; go on with"):
         Run.create(tmp_path / "run", smoke())
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("precious")
@@ -89,7 +89,7 @@ def test_metrics_cut_mid_line(smoke_run, tmp_path):
     metrics = folder / "metrics.jsonl"
     whole = metrics.read_bytes()
     metrics.write_bytes(whole[:-20])
-    with pytest.raises(UserError, match="cut or damaged in line 5; put the file back"):
+    with pytest.raises(UserError, match="cut or damaged in line 5; put it back"):
         Run.open(folder).rows()
     (folder / "summary.json").unlink()
     with pytest.raises(UserError, match="was cut"):
@@ -116,3 +116,76 @@ def test_finding_runs(smoke_run, tmp_path):
         find_runs([str(smoke_run / "checkpoints")])
     with pytest.raises(UserError, match="is not a folder"):
         find_runs(["nowhere"])
+
+
+def test_a_run_is_trained_by_one_process_at_a_time(tmp_path):
+    run = Run.create(tmp_path / "run", smoke())
+    with (
+        run.exclusive(),
+        pytest.raises(UserError, match="being trained by another process"),
+        Run.open(run.folder).exclusive(),
+    ):
+        pass
+    train(Run.open(run.folder))  # free again
+
+
+@pytest.mark.parametrize("left_over", [[], [".config.json.tmp"]])
+def test_a_kill_while_a_run_is_being_made_does_not_block_the_folder(tmp_path, left_over):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in left_over:
+        (folder / name).write_text("{")
+    assert train(Run.create_or_open(folder, smoke()))["iterations"] == 2000
+    # killed after the configuration was there, before the provenance
+    other = tmp_path / "other"
+    Run.create(other, smoke())
+    (other / "provenance.json").unlink()
+    assert train(Run.create_or_open(other, smoke()))["iterations"] == 2000
+
+
+def test_metrics_without_a_checkpoint_are_not_thrown_away(smoke_run, tmp_path):
+    folder = shutil.copytree(smoke_run, tmp_path / "run")
+    (folder / "summary.json").unlink()
+    shutil.rmtree(folder / "checkpoints")
+    before = (folder / "metrics.jsonl").read_bytes()
+    with pytest.raises(UserError, match="has metrics but no checkpoint"):
+        train(Run.open(folder))
+    assert (folder / "metrics.jsonl").read_bytes() == before
+
+
+def test_checking_writes_nothing(tmp_path):
+    Run.check(tmp_path / "new", smoke())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_configuration_that_does_not_fit_its_checkpoint_is_told(smoke_run, tmp_path):
+    folder = shutil.copytree(smoke_run, tmp_path / "run")
+    (folder / "summary.json").unlink()
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "codes": 128}))
+    with pytest.raises(UserError, match="the checkpoint does not fit"):
+        train(open_run(folder))
+    with pytest.raises(UserError, match="the checkpoint does not fit"):
+        evaluate(open_run(folder))
+
+
+def test_settings_missing_from_a_configuration_have_their_defaults(tmp_path):
+    (tmp_path / "config.json").write_text('{"task": "skills", "seed": 4}')
+    assert open_run(tmp_path).settings["codes"] == 128
+
+
+@pytest.mark.parametrize("content", ["[]", '{"task": []}', '{"task": "skills", "reward": []}'])
+def test_configurations_of_the_wrong_shape(tmp_path, content):
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(UserError):
+        open_run(tmp_path)
+
+
+@pytest.mark.parametrize("line", [b"3\n", b"{}\n", b"\xff\n", b"{"])
+def test_damaged_rows(smoke_run, tmp_path, line):
+    folder = shutil.copytree(smoke_run, tmp_path / "run")
+    with open(folder / "metrics.jsonl", "ab") as file:
+        file.write(line)
+    with pytest.raises(UserError, match="line 6"):
+        Run.open(folder).rows()
+    assert len(Run.open(folder).rows(complete=False)) == 5

@@ -61,7 +61,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
     try:
         arrays = (path / ARRAYS).read_bytes()
         record = json.loads((path / STATE).read_bytes())
-        step, digest, state = record["step"], record["arrays_sha256"], record["state"]
+        step, digest, state = record["step"], record["arrays_sha256"], dict(record["state"])
     except FileNotFoundError as error:
         raise UserError(f"half a checkpoint: {error.filename} is missing; {advice}") from None
     except (ValueError, KeyError, TypeError) as error:
@@ -83,10 +83,16 @@ def last_checkpoint(folder: Path) -> Checkpoint | None:
     """The checkpoint that ``last`` names; without that file, the newest one."""
     paths = checkpoint_paths(folder)
     try:
-        named = folder / (folder / LAST).read_text(encoding="utf-8").strip()
+        name = (folder / LAST).read_bytes().decode(errors="replace").strip()
     except FileNotFoundError:
         return load_checkpoint(paths[-1]) if paths else None
-    return load_checkpoint(named)
+    for path in paths:
+        if path.name == name:
+            return load_checkpoint(path)
+    raise UserError(
+        f"{folder / LAST} names no checkpoint that is there ({name!r}); remove that file to fall "
+        "back on the newest one"
+    )
 
 
 # --- files that are there whole or not at all ---

@@ -1,6 +1,7 @@
 """The command line: verbs only. The work is done elsewhere, and imported when it is needed."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(f"irrl {version('irrl')}")
         return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as on Ctrl-C, in order
     try:
         if verb not in VERBS:
             from irrl.rewards import unknown_name
@@ -34,12 +36,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         print(f"irrl: error: {error}", file=sys.stderr)
         return 2
+    except (OSError, MemoryError, OverflowError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        print(f"irrl: error: {error or type(error).__name__}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("\nirrl: stopped; what was checkpointed can be resumed", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 def _overview() -> str:
@@ -62,7 +67,7 @@ def _train(parser: Parser, arguments: list[str]) -> int:
     config = make_config(options.task, options.preset, **given)
     settings = config.to_json()
     name = f"{options.task}-{options.preset}-{settings['reward']}-seed{settings['seed']}"
-    run = Run.create(options.out or Path("runs") / name, config)
+    run = Run.create(Path("runs") / name if options.out is None else options.out, config)
     return _train_and_tell(run, options.tensorboard)
 
 
@@ -70,9 +75,9 @@ def _resume(parser: Parser, arguments: list[str]) -> int:
     parser.add_argument("run", metavar="DIR", help="folder of the run")
     parser.add_argument("--tensorboard", action="store_true", help="also write DIR/tensorboard")
     options = parser.parse_args(arguments)
-    from irrl.run import Run
+    from irrl.tasks import open_run
 
-    run = Run.open(options.run)
+    run = open_run(options.run)
     if run.is_finished:
         run.rows()  # damage should not go unnoticed
         print(f"{run.folder} is finished already")
@@ -84,8 +89,8 @@ def _resume(parser: Parser, arguments: list[str]) -> int:
 def _train_and_tell(run: Any, tensorboard: bool) -> int:
     from irrl import tasks
     from irrl.progress import Bars
+    from irrl.run import resume_command
 
-    tasks.config_of(run)  # a configuration that is not one is told before anything is touched
     total = run.settings["iterations"]
     with Bars(tasks.MERIT[run.task]) as bars:
         run.listeners.append(lambda row: bars.update(str(run.folder), row["step"], total, row))
@@ -96,7 +101,7 @@ def _train_and_tell(run: Any, tensorboard: bool) -> int:
         try:
             summary = tasks.train(run)
         except KeyboardInterrupt:
-            print(f"\nirrl: stopped; go on with `irrl resume {run.folder}`", file=sys.stderr)
+            print(f"\nirrl: stopped; go on with `{resume_command(run.folder)}`", file=sys.stderr)
             return 130
     print(run.folder)
     _print_figures(summary)
@@ -110,9 +115,8 @@ def _eval(parser: Parser, arguments: list[str]) -> int:
     import json
 
     from irrl import tasks
-    from irrl.run import Run
 
-    step, row = tasks.evaluate(Run.open(options.run))
+    step, row = tasks.evaluate(tasks.open_run(options.run))
     if options.json:
         print(json.dumps({"step": step, **row}, indent=1))
     else:
@@ -174,14 +178,14 @@ def _compare(parser: Parser, arguments: list[str]) -> int:
 def _tell_comparison(folders: list[str], out: Path) -> None:
     from irrl.plots import save_figure
     from irrl.report import comparison, save_comparison, table_rows
-    from irrl.run import find_runs
+    from irrl.tasks import open_run
 
-    runs = find_runs(folders)
+    runs = [open_run(folder) for folder in folders]
     figures = _task_figures(runs[0].task)
     result = comparison(runs, figures.METRICS)
     save_comparison(out, result, figures.METRICS)
     picture = save_figure(figures.comparison_figure(runs), out / "comparison.png")
-    _print_table(*table_rows(result, figures.METRICS), "mean over seeds [95 % bootstrap interval]")
+    _print_table(*table_rows(result, figures.METRICS), "mean over seeds [95 % interval]")
     print(f"figure: {picture}\ntable:  {out / 'comparison.md'}")
 
 
@@ -193,8 +197,9 @@ def _plot(parser: Parser, arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     from irrl.plots import save_figure
     from irrl.run import find_runs
+    from irrl.tasks import open_run
 
-    runs = find_runs(options.runs)
+    runs = [open_run(run.folder) for run in find_runs(options.runs)]
     print(save_figure(_task_figures(runs[0].task).comparison_figure(runs), options.output))
     return 0
 

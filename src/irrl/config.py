@@ -33,7 +33,7 @@ class Config:
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (number if kind is float else type(value) is kind):
                 raise UserError(f"{flag_name(f.name)} must be {kind.__name__}, got {value!r}")
-            if number and not math.isfinite(value):
+            if isinstance(value, float) and not math.isfinite(value):
                 raise UserError(f"{flag_name(f.name)} must be finite, got {value!r}")
 
     def require(self, names: str, holds: Callable[[Any], bool], expected: str) -> None:

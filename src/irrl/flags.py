@@ -8,7 +8,10 @@ from irrl.errors import UserError
 
 
 class Parser(argparse.ArgumentParser):
-    """Errors in one line that says where to look, exit code 2."""
+    """Errors in one line that says where to look, exit code 2; no abbreviated flags."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"irrl: error: {message} (see `{self.prog} --help`)\n")
@@ -33,7 +36,7 @@ def parse_settings(
     """
     from irrl.config import flag_name, value_type
     from irrl.presets import DEFAULT_PRESET
-    from irrl.tasks import CONFIGS, config_class
+    from irrl.tasks import CONFIGS, config_class, make_config
 
     parser.add_argument("task", metavar="TASK", help=", ".join(CONFIGS))
     parser.option(
@@ -49,9 +52,11 @@ def parse_settings(
     cls = config_class(str(task))
     group = parser.add_argument_group(f"settings of {task}", cls.__doc__)
     fields = [f for f in dataclasses.fields(cls) if f.name not in without]
+    preset, _ = parser.parse_known_args([w for w in arguments if w not in ("-h", "--help")])
+    defaults = make_config(str(task), preset.preset).to_json()
     for f in fields:
         kind, _ = value_type(cls, f.name)
-        default = "" if f.default is None else f" (default: {f.default})"
+        default = f" (default: {defaults[f.name]})"
         group.add_argument(
             f"--{flag_name(f.name)}",
             dest=f.name,
@@ -75,7 +80,7 @@ def reward_names(text: str | None) -> list[str]:
     """Rewards from a list with commas, each once."""
     from irrl.rewards import REWARDS, unknown_name
 
-    names = list(dict.fromkeys(name for name in (text or "").split(",") if name))
+    names = list(dict.fromkeys(name for name in (text or "").replace(" ", "").split(",") if name))
     for name in names:
         if name not in REWARDS:
             raise UserError(unknown_name("reward", name, REWARDS))

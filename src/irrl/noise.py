@@ -113,28 +113,30 @@ class DeltaNoise:
 def slopes(name: str | Reward, posterior: ArrayLike, prior: float = 0.1) -> tuple[Floats, Floats]:
     """First and second derivative of a reward with respect to the posterior.
 
-    Of a clipped reward, those of the branch above the prior. Five-point differences: exact to
-    about nine digits, and a new reward needs no derivatives of its own.
+    At the prior, where the slope of a clipped reward jumps, those from above. Five-point
+    differences: exact to about nine digits, and a new reward needs no derivatives of its own.
     """
-    shape = _of_posterior_shape(name)
+    paid = _of_posterior(name)
     p = np.asarray(posterior, dtype=float)
     h = 1e-3 * p
+    centre = p
+    if paid.has_kink:  # keep the five points on one side
+        near = np.abs(p - prior) < 2 * h
+        centre = np.where(near, np.where(p >= prior, prior + 2 * h, prior - 2 * h), p)
 
-    def g(q: Floats) -> Floats:
-        return shape(np, np.log(q), math.log(prior))
+    def g(steps: int) -> Floats:
+        return paid.gain(np, np.log(centre + steps * h), math.log(prior))
 
-    near = g(p + h), g(p - h)
-    far = g(p + 2 * h), g(p - 2 * h)
-    first = (8.0 * (near[0] - near[1]) - (far[0] - far[1])) / (12.0 * h)
-    second = (16.0 * (near[0] + near[1]) - (far[0] + far[1]) - 30.0 * g(p)) / (12.0 * h**2)
+    first = (8.0 * (g(1) - g(-1)) - (g(2) - g(-2))) / (12.0 * h)
+    second = (16.0 * (g(1) + g(-1)) - (g(2) + g(-2)) - 30.0 * g(0)) / (12.0 * h**2)
     return first, second
 
 
 def slope_at_prior(name: str | Reward, prior: float) -> float:
     """Slope of a reward just above the prior, where learning starts."""
-    shape = _of_posterior_shape(name)
+    gain = _of_posterior(name).gain
     h = 1e-5 * prior
-    g = [float(shape(np, np.log(prior + n * h), math.log(prior))) for n in range(3)]
+    g = [float(gain(np, np.log(prior + n * h), math.log(prior))) for n in range(3)]
     return (-3.0 * g[0] + 4.0 * g[1] - g[2]) / (2.0 * h)
 
 
@@ -159,8 +161,7 @@ def exact_noise(
 ) -> RewardNoise:
     """Bias and variance of the reward noise, by quadrature over the distribution of delta."""
     _check_probability("prior", prior)
-    paid = reward(name) if isinstance(name, str) else name
-    _of_posterior_shape(paid)
+    paid = _of_posterior(name)
     q, mass = noise.quadrature(posterior, kinks=(prior,))
     log_p = math.log(prior)
     true = paid.gain(np, np.asarray(math.log(posterior)), log_p)
@@ -210,14 +211,14 @@ def theory_table(
     return rows
 
 
-def _of_posterior_shape(name: str | Reward) -> Callable:
+def _of_posterior(name: str | Reward) -> Reward:
     paid = reward(name) if isinstance(name, str) else name
     if paid.shape is None:
         raise ValueError(
             f"reward {paid.name!r} is not a function of the label's posterior alone; "
             "its noise can be measured, not expanded"
         )
-    return paid.shape
+    return paid
 
 
 def _check_probability(name: str, value: float) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of run folders, of rewards and of their noise. Reads, never computes anew.
+"""Pictures of rewards and of their noise, and what all pictures share.
 
 Colours are the Okabe-Ito palette, safe for colour-blind eyes; a reward has the same colour in
 every figure.
@@ -7,7 +7,6 @@ every figure.
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 
@@ -16,9 +15,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
 
 from irrl.errors import UserError
 from irrl.noise import DeltaNoise, exact_noise, taylor_noise
@@ -74,7 +71,7 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
     return path
 
 
-def _tidy(axes: Axes) -> None:
+def tidy(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
 
@@ -98,7 +95,7 @@ def reward_shapes(names: Sequence[str], prior: float) -> Figure:
     axes.set_ylim(bottom=1.05 * lowest - 0.03)
     axes.set(xlabel="posterior q(y | trajectory)", ylabel="reward")
     axes.legend(fontsize=8, frameon=False, bbox_to_anchor=(1.01, 1.0), loc="upper left")
-    _tidy(axes)
+    tidy(axes)
     return figure
 
 
@@ -116,7 +113,7 @@ def noise_theory(names: Sequence[str], noise: DeltaNoise, prior: float) -> Figur
     for axes, part in zip(panels, ("bias", "deviation"), strict=True):
         axes.set(xlabel="true posterior p(y | trajectory)", title=f"{part} of the reward noise")
         axes.axvline(prior, color="0.6", lw=0.8, ls=":")
-        _tidy(axes)
+        tidy(axes)
     panels[0].set_yscale("symlog", linthresh=0.01)
     panels[1].set_yscale("log")
     panels[1].plot([], [], color="0.3", label="exact")
@@ -124,68 +121,3 @@ def noise_theory(names: Sequence[str], noise: DeltaNoise, prior: float) -> Figur
     panels[1].legend(fontsize=8, frameon=False, bbox_to_anchor=(1.01, 1.0), loc="upper left")
     figure.suptitle(f"discriminator noise: {noise.family}, scale {noise.scale:g}", fontsize=10)
     return figure
-
-
-# --- skills ---
-
-
-def skills_comparison(
-    curves: dict[str, tuple[np.ndarray, np.ndarray]],
-    occupancies: dict[str, list[tuple[int, np.ndarray]]],
-    ceiling: float | None = None,
-) -> Figure:
-    """Learning curves of each reward, and where its policy ends, early to late.
-
-    Args:
-        curves: reward -> (steps, n_skills of shape (seeds, steps)).
-        occupancies: reward -> [(step, share of final cells laid out on the grid), ...].
-        ceiling: the best n_skills there is, drawn as a line.
-    """
-    rows = len(occupancies)
-    columns = max(len(stages) for stages in occupancies.values())
-    figure = plt.figure(figsize=(6.4 + 1.5 * columns, max(4.2, 1.55 * rows)), layout="constrained")
-    halves: Any = figure.subfigures(1, 2, width_ratios=[6.0, 1.5 * columns + 0.5])
-    left, right = halves
-    axes = left.subplots()
-    for name, (steps, values) in curves.items():
-        middle = values.mean(axis=0)
-        label = f"{name}  {middle[-1]:.1f}"
-        axes.plot(steps, middle, dashes_of(name), color=colour_of(name), label=label, lw=1.8)
-        if len(values) > 1:
-            spread = values.std(axis=0, ddof=1)
-            axes.fill_between(
-                steps, middle - spread, middle + spread, color=colour_of(name), alpha=0.15, lw=0
-            )
-    if ceiling is not None:
-        axes.axhline(ceiling, color="0.5", lw=0.8, ls="--")
-        axes.annotate(f"ceiling {ceiling:.1f}", (0.0, ceiling), xytext=(2, 3), fontsize=8,
-                      textcoords="offset points", color="0.4")  # fmt: skip
-    seeds = {len(values) for _, values in curves.values()}
-    axes.set(xlabel="iterations", ylabel="skills learned (Eq. 9)", ylim=(0, None))
-    axes.set_title(f"mean and deviation over {'/'.join(map(str, sorted(seeds)))} seeds", fontsize=9)
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.legend(frameon=False, fontsize=9, loc="center right")
-    _tidy(axes)
-
-    panels = right.subplots(rows, columns, squeeze=False)
-    image = None
-    for row, (name, stages) in zip(panels, occupancies.items(), strict=True):
-        for panel in row:
-            panel.set_axis_off()
-        for panel, (step, grid) in zip(row, stages, strict=False):
-            shown = np.where(np.isnan(grid), np.nan, np.clip(grid, 0.001, 0.1))
-            palette = plt.get_cmap("viridis").with_extremes(bad="0.25")
-            image = panel.imshow(shown, cmap=palette, norm=LogNorm(0.001, 0.1))
-            panel.set_title(f"{name}\n{_short(step)}", fontsize=6.5, color=colour_of(name), pad=2)
-    if image is not None:
-        bar = right.colorbar(image, ax=panels, shrink=0.6, pad=0.02)
-        bar.set_label("share of episodes ending here", fontsize=7)
-        bar.ax.tick_params(labelsize=7)
-    return figure
-
-
-def _short(step: int) -> str:
-    for size, unit in ((1_000_000, "M"), (1_000, "k")):
-        if step >= size:
-            return f"after {step / size:g}{unit}"
-    return "at the start" if step == 0 else f"after {step}"

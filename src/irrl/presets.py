@@ -17,7 +17,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
             {"discriminator_learning_rate": 0.08},
         ),
         "paper": Preset(
-            "the authors' set-up: 25 times the iterations of `fast` at 1/25 of its step size",
+            "the authors' set-up: 40 million iterations with SGD 0.004; ten minutes on one core",
             {
                 "iterations": 40_000_000,
                 "learning_rate": 0.004,

@@ -9,12 +9,12 @@ import numpy as np
 
 from irrl.checkpoint import write_atomic
 from irrl.errors import UserError
-from irrl.run import PROVENANCE, Run, read_json
-from irrl.stats import Estimate, estimate, interquartile_mean
+from irrl.run import Run, provenance
+from irrl.stats import Estimate, bootstrap_estimate, mean_estimate
 
 
 def group_by_reward(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Runs of one task that differ in reward and seed only, by reward, in order of seeds."""
+    """Runs of one task by reward, in order of seeds; those of a reward differ in nothing else."""
     tasks = {run.task for run in runs}
     if len(tasks) != 1:
         raise UserError(f"runs of different tasks cannot be compared: {', '.join(sorted(tasks))}")
@@ -25,6 +25,13 @@ def group_by_reward(runs: Sequence[Run]) -> dict[str, list[Run]]:
         group.sort(key=lambda run: run.settings["seed"])
         if len({run.settings["seed"] for run in group}) < len(group):
             raise UserError(f"two runs with reward {name} have the same seed")
+        for run in group:
+            for key, value in run.settings.items():
+                if key != "seed" and value != group[0].settings[key]:
+                    raise UserError(
+                        f"{group[0].folder} and {run.folder} differ in {key}: seeds of one reward "
+                        "must agree in all other settings"
+                    )
     return groups
 
 
@@ -47,21 +54,21 @@ def comparison(runs: Sequence[Run], metrics: Sequence[str]) -> dict[str, Any]:
             "seeds": [run.settings["seed"] for run in group],
             **{metric: _figures([s[metric] for s in summaries]) for metric in metrics},
         }
-    made = read_json(runs[0].folder / PROVENANCE)
+    made = [run.provenance() for run in runs]
     return {
         "task": runs[0].task,
-        "commit": made["commit"],
-        "dirty": made["dirty"],
-        "command": made["command"],
-        "machine": made["machine"],
+        "command": provenance()["command"],
+        "commits": sorted({str(m.get("commit")) for m in made}),
+        "dirty": any(m.get("dirty") for m in made),
+        "machine": made[0].get("machine"),
         "rewards": table,
     }
 
 
 def _figures(values: list[float]) -> dict[str, Any]:
     return {
-        "mean": estimate(values).to_json(),
-        "interquartile_mean": estimate(values, interquartile_mean).to_json(),
+        "mean": mean_estimate(values).to_json(),
+        "interquartile_mean": bootstrap_estimate(values).to_json(),
         "values": values,
     }
 
@@ -85,7 +92,8 @@ def save_comparison(folder: Path, result: dict[str, Any], metrics: Sequence[str]
     """Write ``comparison.json`` and ``comparison.md``."""
     folder.mkdir(parents=True, exist_ok=True)
     write_atomic(folder / "comparison.json", (json.dumps(result, indent=1) + "\n").encode())
-    note = f"Mean over seeds and 95 % bootstrap interval.\n\n    {result['command']}\n"
-    commit = f"\ncommit {result['commit']}{' (with changes)' if result['dirty'] else ''}\n\n"
+    note = f"Mean over seeds and 95 % interval.\n\n    {result['command']}\n"
+    changes = " (with changes)" if result["dirty"] else ""
+    commit = f"\ncommit {', '.join(result['commits'])}{changes}\n\n"
     table = markdown_table(*table_rows(result, metrics))
     write_atomic(folder / "comparison.md", (note + commit + table).encode())

@@ -151,6 +151,15 @@ class Reward:
     def needs_ensemble(self) -> bool:
         return self.bonus_weight > 0
 
+    @property
+    def has_kink(self) -> bool:
+        """Whether the slope jumps at the prior."""
+        return self.clipped or self.shape is total_variation_gain
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By name, as the shapes made by `power_gain` cannot be pickled.
+        return _restore, (self.name, self.validate)
+
     def gain(self, xp: ModuleType, log_q: Array, log_p: Array) -> Array:
         """The reward for a label of posterior ``exp(log_q)`` and prior ``exp(log_p)``."""
         if self.shape is None:
@@ -212,10 +221,14 @@ def reward(name: str, *, validate: bool = True) -> Reward:
             or on an accelerator, where looking at values costs a synchronisation. Shapes and
             types are always checked; under ``jax.jit`` and ``torch.compile`` only those can be.
     """
-    if name not in REWARDS:
+    if not isinstance(name, str) or name not in REWARDS:
         raise ValueError(unknown_name("reward", name, REWARDS))
     found = REWARDS[name]
     return found if validate else Reward(**{**vars(found), "validate": False})
+
+
+def _restore(name: str, validate: bool) -> Reward:
+    return reward(name, validate=validate)
 
 
 def unknown_name(kind: str, name: object, known: Any) -> str:
@@ -231,9 +244,10 @@ def disagreement(log_probs: Array, *, validate: bool = True) -> Array:
     Entropy of the mean minus mean of the entropies, for ``log_probs`` of shape ``(N, ..., K)``.
     Lies in ``[0, log N]`` and is zero where all members agree.
     """
-    if log_probs.ndim < 2:
+    xp = _namespace("log_probs", log_probs)
+    if log_probs.ndim < 2 or log_probs.shape[0] == 0:
         raise ValueError(f"log_probs must have shape (N, ..., K), got {tuple(log_probs.shape)}")
-    xp, log_probs = _accept_log_probs("log_probs", log_probs, validate)
+    log_probs = _accept_log_probs(xp, "log_probs", log_probs, validate and _has_values(log_probs))
     return _disagreement(xp, log_probs, log_mean_exp(xp, log_probs))
 
 
@@ -248,7 +262,8 @@ def _entropy(xp: ModuleType, log_probs: Array) -> Array:
 def log_mean_exp(xp: ModuleType, log_probs: Array) -> Array:
     """Log of the mean probability over the leading axis."""
     top = xp.maximum(xp.max(log_probs, axis=0), LOG_FLOOR)
-    return xp.log(xp.mean(xp.exp(log_probs - top), axis=0)) + top
+    mean = xp.mean(xp.exp(log_probs - top), axis=0)
+    return xp.log(xp.maximum(mean, xp.finfo(mean.dtype).smallest_normal)) + top
 
 
 # --- what is accepted ---
@@ -257,42 +272,65 @@ def log_mean_exp(xp: ModuleType, log_probs: Array) -> Array:
 def _accept(
     log_probs: Array, labels: Array, log_prior: Array | None, validate: bool
 ) -> tuple[ModuleType, Array, Array, Array | None]:
-    xp, log_probs = _accept_log_probs("log_probs", log_probs, validate)
-    device = api.device(log_probs)
-    labels = xp.asarray(labels, device=device)
-    if not xp.isdtype(labels.dtype, "integral"):
-        raise ValueError(f"labels must be integers, got {labels.dtype}")
-    batch_shapes = (tuple(log_probs.shape[:-1]), tuple(log_probs.shape[1:-1]))
-    if tuple(labels.shape) not in batch_shapes[: 1 + (log_probs.ndim > 1)]:
+    xp = _namespace("log_probs", log_probs)
+    validate = validate and _has_values(log_probs)
+    labels = _as_labels(xp, labels, log_probs)
+    if log_prior is not None:
+        log_prior = _as_array(xp, "log_prior", log_prior, log_probs)
+        validate = validate and _has_values(log_prior)
+    validate = validate and _has_values(labels)
+    log_probs = _accept_log_probs(xp, "log_probs", log_probs, validate)
+
+    plain, ensemble = tuple(log_probs.shape[:-1]), tuple(log_probs.shape[1:-1])
+    if tuple(labels.shape) != plain and (
+        tuple(labels.shape) != ensemble or log_probs.ndim < 2 or log_probs.shape[0] == 0
+    ):
         raise ValueError(
             f"labels must have shape (...) for log_probs of shape (..., K) or (N, ..., K): "
             f"got labels {tuple(labels.shape)} and log_probs {tuple(log_probs.shape)}"
         )
     classes = log_probs.shape[-1]
-    if validate and _has_values(labels) and bool(xp.any((labels < 0) | (labels >= classes))):
+    if validate and bool(xp.any((labels < 0) | (labels >= classes))):
         raise ValueError(f"labels must lie in 0..{classes - 1}")
-    if not api.is_jax_namespace(xp):
-        labels = xp.astype(labels, xp.int64)
     if log_prior is not None:
-        log_prior = xp.asarray(log_prior, dtype=log_probs.dtype, device=device)
         if tuple(log_prior.shape) != (classes,):
             raise ValueError(
                 f"log_prior must have shape ({classes},) for log_probs of shape "
                 f"{tuple(log_probs.shape)}, got {tuple(log_prior.shape)}"
             )
-        _, log_prior = _accept_log_probs("log_prior", log_prior, validate)
-        if validate and _has_values(log_prior) and _has_values(labels):
-            chosen = xp.take(log_prior, xp.reshape(labels, (-1,)), axis=0)
-            if bool(xp.any(xp.isinf(chosen))):
-                raise ValueError("log_prior gives probability 0 to a label that occurs in labels")
+        log_prior = _accept_log_probs(xp, "log_prior", log_prior, validate)
+        log_prior = xp.astype(log_prior, log_probs.dtype)
+        chosen = xp.take(log_prior, xp.reshape(labels, (-1,)), axis=0) if validate else None
+        if chosen is not None and bool(xp.any(xp.isinf(chosen))):
+            raise ValueError("log_prior gives probability 0 to a label that occurs in labels")
+        log_prior = xp.maximum(log_prior, LOG_FLOOR)
     return xp, log_probs, labels, log_prior
 
 
-def _accept_log_probs(name: str, log_probs: Array, validate: bool) -> tuple[ModuleType, Array]:
-    if not api.is_array_api_obj(log_probs):
-        raise ValueError(f"{name} must be a NumPy, PyTorch or JAX array, got {type(log_probs)}")
-    xp = api.array_namespace(log_probs)
-    if log_probs.ndim == 0 or not xp.isdtype(log_probs.dtype, "real floating"):
+def _namespace(name: str, x: Array) -> ModuleType:
+    if not api.is_array_api_obj(x):
+        raise ValueError(f"{name} must be a NumPy, PyTorch or JAX array, got {type(x).__name__}")
+    return api.array_namespace(x)
+
+
+def _as_array(xp: ModuleType, name: str, x: Any, like: Array) -> Array:
+    try:
+        return xp.asarray(x, device=api.device(like))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{name} must be an array like log_probs: {error}") from None
+
+
+def _as_labels(xp: ModuleType, labels: Any, like: Array) -> Array:
+    labels = _as_array(xp, "labels", labels, like)
+    if not xp.isdtype(labels.dtype, "integral") and 0 not in labels.shape:
+        raise ValueError(f"labels must be integers, got {labels.dtype}")
+    # Wide enough to compare with K, and what torch wants of an index.
+    return xp.astype(labels, xp.int32 if api.is_jax_namespace(xp) else xp.int64)
+
+
+def _accept_log_probs(xp: ModuleType, name: str, log_probs: Array, validate: bool) -> Array:
+    floating = xp.isdtype(log_probs.dtype, "real floating")
+    if log_probs.ndim == 0 or log_probs.shape[-1] == 0 or not floating:
         raise ValueError(
             f"{name} must be a floating array of shape (..., K), "
             f"got {log_probs.dtype} of shape {tuple(log_probs.shape)}"
@@ -301,7 +339,7 @@ def _accept_log_probs(name: str, log_probs: Array, validate: bool) -> tuple[Modu
     tolerance = 1e-3
     if xp.finfo(log_probs.dtype).bits < 32:
         log_probs, tolerance = xp.astype(log_probs, xp.float32), 5e-2
-    if validate and _has_values(log_probs):
+    if validate:
         if bool(xp.any(xp.isnan(log_probs))):
             raise ValueError(f"{name} contains NaN")
         if bool(xp.any(log_probs > tolerance)):
@@ -314,7 +352,7 @@ def _accept_log_probs(name: str, log_probs: Array, validate: bool) -> tuple[Modu
                 f"{name} must be log-probabilities whose exponentials sum to 1 over the last "
                 f"axis; apply log_softmax to logits first"
             )
-    return xp, log_probs
+    return log_probs
 
 
 def _without_gradient(x: Array) -> Array:

@@ -11,10 +11,12 @@ summary.json      written last: its presence means done
 import json
 import os
 import platform
+import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,11 @@ from irrl.checkpoint import (
 )
 from irrl.config import Config
 from irrl.errors import UserError
+
+try:
+    import fcntl
+except ImportError:  # Windows: runs work there, unguarded
+    fcntl = None  # type: ignore[assignment]
 
 CONFIG = "config.json"
 PROVENANCE = "provenance.json"
@@ -58,18 +65,17 @@ class Run:
     def create(cls, folder: str | Path, config: Config) -> "Run":
         """Start a new run in a folder that is empty or not there yet."""
         folder = Path(folder)
-        if folder.exists() and not folder.is_dir():
-            raise UserError(f"{folder} is a file, not a folder; choose another output folder")
         if (folder / CONFIG).exists():
-            done = (folder / SUMMARY).exists()
-            way_on = "choose another" if done else f"continue it with `irrl resume {folder}`, or"
-            what = "a finished run" if done else "an unfinished run"
-            raise UserError(f"{folder} already holds {what}; {way_on} choose another output folder")
-        if folder.exists() and any(p.name != f".{PROVENANCE}.tmp" for p in folder.iterdir()):
-            raise UserError(f"{folder} is not empty and not a run; choose another output folder")
+            if (folder / SUMMARY).exists():
+                raise UserError(f"{folder} already holds a finished run; choose another folder")
+            raise UserError(
+                f"{folder} already holds an unfinished run; go on with `{resume_command(folder)}`, "
+                "or choose another folder"
+            )
+        cls._check_empty(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder / PROVENANCE, to_json_bytes({**provenance(), "resumed": []}))
         write_atomic(folder / CONFIG, to_json_bytes(config.to_json()))
+        write_atomic(folder / PROVENANCE, to_json_bytes({**provenance(), "resumed": []}))
         return cls.open(folder)
 
     @classmethod
@@ -79,24 +85,54 @@ class Run:
         if not (folder / CONFIG).is_file():
             raise UserError(f"{folder} is not a run folder: it has no {CONFIG}")
         settings = read_json(folder / CONFIG)
-        if not isinstance(settings, dict) or "task" not in settings:
+        if not isinstance(settings, dict) or not isinstance(settings.get("task"), str):
             raise UserError(f"{folder / CONFIG} is not the configuration of a run")
         return cls(folder, settings.pop("task"), settings)
 
     @classmethod
     def create_or_open(cls, folder: str | Path, config: Config) -> "Run":
         """Start a run, or go on with one of the same configuration."""
-        if not (Path(folder) / CONFIG).exists():
-            return cls.create(folder, config)
+        cls.check(folder, config)
+        return cls.open(folder) if (Path(folder) / CONFIG).exists() else cls.create(folder, config)
+
+    @classmethod
+    def check(cls, folder: str | Path, config: Config) -> None:
+        """Raise where ``create_or_open`` would; write nothing."""
+        folder = Path(folder)
+        if not (folder / CONFIG).exists():
+            return cls._check_empty(folder)
         run = cls.open(folder)
         there, wanted = {"task": run.task, **run.settings}, config.to_json()
         changed = [key for key in wanted if there.get(key) != wanted[key]]
         if changed:
             raise UserError(
                 f"{folder} already holds a run with another {', '.join(changed)}; "
-                "choose another output folder"
+                "choose another folder"
             )
-        return run
+        return None
+
+    @staticmethod
+    def _check_empty(folder: Path) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise UserError(f"{folder} is a file, not a folder; choose another folder")
+        # A kill while a run was being made leaves no more than a temporary file.
+        if folder.exists() and any(p.name != f".{CONFIG}.tmp" for p in folder.iterdir()):
+            raise UserError(f"{folder} is not empty and not a run; choose another folder")
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep other processes from training the same run at the same time."""
+        if fcntl is None:
+            yield
+            return
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise UserError(f"{self.folder} is being trained by another process") from None
+        finally:
+            os.close(handle)
 
     @property
     def is_finished(self) -> bool:
@@ -112,9 +148,13 @@ class Run:
         metrics = self.folder / METRICS
         size = metrics.stat().st_size if metrics.exists() else 0
         checkpoint = last_checkpoint(self.folder / CHECKPOINTS)
+        if checkpoint is None and size > 0 and len(self.rows(complete=False)) > 1:
+            raise UserError(
+                f"{self.folder} has metrics but no checkpoint; put its {CHECKPOINTS}/ back, or "
+                "start a new run"
+            )
         keep = checkpoint.state["metrics_bytes"] if checkpoint else 0
-        if size < keep:
-            assert checkpoint is not None
+        if checkpoint and size < keep:
             raise UserError(
                 f"{metrics} was cut: it holds {size} bytes, its checkpoint at step "
                 f"{checkpoint.step} knows {keep}; put the file back, or start a new run"
@@ -149,34 +189,56 @@ class Run:
         write_atomic(self.folder / SUMMARY, to_json_bytes(summary))
         return summary
 
-    def rows(self) -> list[Row]:
-        """The metrics, one dictionary per evaluation."""
+    def rows(self, complete: bool = True) -> list[Row]:
+        """The metrics, one dictionary per evaluation.
+
+        A line that is cut or damaged is an error, or, if they need not be ``complete``, the end.
+        """
         path = self.folder / METRICS
-        if not path.exists():
-            return []
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         rows = []
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(True), start=1):
-            try:
-                if not line.endswith("\n"):
-                    raise ValueError
-                rows.append(json.loads(line))
-            except ValueError:
-                way_on = "put the file back" if self.is_finished else f"`irrl resume {self.folder}`"
-                raise UserError(
-                    f"{path} is cut or damaged in line {number}; {way_on} to mend it"
-                ) from None
+        for number, line in enumerate(lines, start=1):
+            row = _parse_row(line)
+            if row is None and complete:
+                mend = "put it back" if self.is_finished else f"`{resume_command(self.folder)}`"
+                raise UserError(f"{path} is cut or damaged in line {number}; {mend} to mend it")
+            if row is None:
+                break
+            rows.append(row)
         return rows
 
     def summary(self) -> dict[str, Any]:
         if not self.is_finished:
-            raise UserError(f"{self.folder} is not finished; `irrl resume {self.folder}` first")
-        return read_json(self.folder / SUMMARY)
+            raise UserError(f"{self.folder} is not finished; `{resume_command(self.folder)}` first")
+        summary = read_json(self.folder / SUMMARY)
+        if not isinstance(summary, dict):
+            raise UserError(f"{self.folder / SUMMARY} is not the summary of a run")
+        return summary
+
+    def provenance(self) -> dict[str, Any]:
+        """What the run was made with; empty if that was lost."""
+        path = self.folder / PROVENANCE
+        record = read_json(path) if path.exists() else {}
+        return record if isinstance(record, dict) else {}
 
     def _note_resumption(self, step: int) -> None:
-        path = self.folder / PROVENANCE
-        record = read_json(path) if path.exists() else {**provenance(), "resumed": []}
-        record["resumed"].append({"step": step, **provenance()})
-        write_atomic(path, to_json_bytes(record))
+        record = self.provenance()
+        resumed = [*record.get("resumed", []), {"step": step, **provenance()}]
+        write_atomic(self.folder / PROVENANCE, to_json_bytes({**record, "resumed": resumed}))
+
+
+def _parse_row(line: bytes) -> Row | None:
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) and "step" in row else None
+
+
+def resume_command(folder: Path) -> str:
+    return f"irrl resume {shlex.quote(str(folder))}"
 
 
 def find_runs(paths: list[str]) -> list[Run]:
@@ -201,11 +263,12 @@ def read_json(path: Path) -> Any:
 
 def provenance() -> dict[str, Any]:
     """What is needed to make the same numbers again."""
+    in_repository = _git("ls-files", "--error-unmatch", __file__) is not None
     return {
         "irrl": _version("irrl"),
-        "commit": _git("rev-parse", "HEAD"),
-        "dirty": bool(_git("status", "--porcelain")),
-        "command": " ".join(["irrl", *sys.argv[1:]]),
+        "commit": _git("rev-parse", "HEAD") if in_repository else None,
+        "dirty": bool(_git("status", "--porcelain")) if in_repository else None,
+        "command": shlex.join(["irrl", *sys.argv[1:]]),
         "python": platform.python_version(),
         "libraries": {name: v for name in LIBRARIES if (v := _version(name)) is not None},
         "machine": {
@@ -224,13 +287,13 @@ def _version(package: str) -> str | None:
 
 
 def _git(*arguments: str) -> str | None:
-    """What git says about the source of this package, None where it is not in a repository."""
-    here = Path(__file__).resolve().parent
-    if not any((parent / ".git").exists() for parent in here.parents):
-        return None
+    """What git says about the source of this package, None where it says nothing."""
     try:
         result = subprocess.run(
-            ["git", "-C", str(here), *arguments], capture_output=True, text=True, timeout=10
+            ["git", "-C", str(Path(__file__).resolve().parent), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=10,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

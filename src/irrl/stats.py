@@ -1,5 +1,6 @@
 """Statistics over seeds: small samples, so intervals always stand beside the numbers."""
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,22 +11,20 @@ from irrl.seeding import stream
 
 
 class Estimate(NamedTuple):
-    """A statistic over seeds with its bootstrap interval."""
+    """A statistic over seeds with its 95 % interval, which a single seed does not have."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     seeds: int
 
     def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{self.value:.1f}"
         return f"{self.value:.1f} [{self.low:.1f}, {self.high:.1f}]"
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()
-
-
-def mean(values: NDArray, axis: int = -1) -> Any:
-    return np.mean(values, axis=axis)
 
 
 def interquartile_mean(values: NDArray, axis: int = -1) -> Any:
@@ -40,22 +39,54 @@ def interquartile_mean(values: NDArray, axis: int = -1) -> Any:
     return ordered @ (overlap / overlap.sum())
 
 
-def estimate(
+def mean_estimate(values: ArrayLike, confidence: float = 0.95) -> Estimate:
+    """Mean of one value per seed with its t interval.
+
+    A percentile bootstrap of five seeds covers the mean in 83 % of cases where it promises 95;
+    the t interval keeps its promise as far as seeds are normally distributed.
+    """
+    sample = _one_per_seed(values)
+    middle = float(sample.mean())
+    if sample.size == 1:
+        return Estimate(middle, None, None, 1)
+    error = float(sample.std(ddof=1)) / math.sqrt(sample.size)
+    reach = t_quantile(0.5 + 0.5 * confidence, sample.size - 1) * error
+    return Estimate(middle, middle - reach, middle + reach, sample.size)
+
+
+def bootstrap_estimate(
     values: ArrayLike,
-    statistic: Callable[..., Any] = mean,
+    statistic: Callable[[NDArray], Any] = interquartile_mean,
     confidence: float = 0.95,
     resamples: int = 10_000,
 ) -> Estimate:
-    """A statistic of one value per seed, with a percentile bootstrap interval.
+    """A statistic of one value per seed with its percentile bootstrap interval.
 
-    The resampling is seeded: the same values always give the same interval.
+    For many seeds: below about ten the interval is too narrow. The resampling is seeded, so
+    the same values always give the same interval.
     """
+    sample = _one_per_seed(values)
+    if sample.size == 1:
+        return Estimate(float(statistic(sample)), None, None, 1)
+    picks = stream(0, "evaluation").integers(sample.size, size=(resamples, sample.size))
+    tail = 50.0 * (1.0 - confidence)
+    low, high = np.percentile(statistic(sample[picks]), [tail, 100.0 - tail])
+    return Estimate(float(statistic(sample)), float(low), float(high), sample.size)
+
+
+def t_quantile(probability: float, freedom: int) -> float:
+    """Quantile of Student's t, by integrating and inverting its density."""
+    angle = np.linspace(0.0, math.pi / 2, 20_001)  # t = sqrt(freedom) tan(angle)
+    density = np.cos(angle) ** (freedom - 1)
+    area = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]))])
+    wanted = (2.0 * probability - 1.0) * area[-1]
+    return math.sqrt(freedom) * math.tan(float(np.interp(wanted, area, angle)))
+
+
+def _one_per_seed(values: ArrayLike) -> NDArray[np.float64]:
     sample = np.asarray(values, dtype=float)
     if sample.ndim != 1 or sample.size == 0:
         raise ValueError(f"values must hold one number per seed, got shape {sample.shape}")
     if np.isnan(sample).any():
         raise ValueError("values contains NaN")
-    picks = stream(0, "evaluation").integers(sample.size, size=(resamples, sample.size))
-    tail = 50.0 * (1.0 - confidence)
-    low, high = np.percentile(statistic(sample[picks]), [tail, 100.0 - tail])
-    return Estimate(float(statistic(sample)), float(low), float(high), sample.size)
+    return sample

@@ -6,10 +6,11 @@ A finished run is skipped and a half-finished one resumed, so repeating a sweep 
 import os
 import queue as queues
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,8 +46,8 @@ def run_all(
     ``on_row`` hears each row of each run as it is logged. Ctrl-C ends the workers at once; what
     they had checkpointed is there to resume.
     """
-    for job in jobs:  # all folders are checked before any work is done
-        Run.create_or_open(job.folder, job.config)
+    for job in jobs:  # all folders are checked before anything is written
+        Run.check(job.folder, job.config)
     _one_thread_per_worker()
     context = get_context("spawn")
     rows = context.Queue()
@@ -82,6 +83,14 @@ def _start_worker(rows: Any) -> None:
     global _rows
     _rows = rows
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 def _work(job: Job, train: Train) -> None:

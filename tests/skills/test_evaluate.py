@@ -6,7 +6,7 @@ import pytest
 from irrl.tasks import make_config
 from irrl.tasks.skills.evaluate import calibration_error, evaluate
 from irrl.tasks.skills.map import read_map
-from irrl.tasks.skills.train import initial_tables
+from irrl.tasks.skills.tables import initial_tables
 
 
 def corridor(codes=4, **settings):

@@ -8,13 +8,8 @@ from irrl.rewards import REWARDS, disagreement, reward
 from irrl.tasks import make_config
 from irrl.tasks.skills import kernels
 from irrl.tasks.skills.map import read_map
-from irrl.tasks.skills.train import (
-    bonus_weights,
-    compiled_reward,
-    draw_block,
-    initial_tables,
-    learn_block,
-)
+from irrl.tasks.skills.tables import bonus_weights, initial_tables
+from irrl.tasks.skills.train import compiled_reward, draw_block, learn_block
 
 from . import twin
 

@@ -77,3 +77,5 @@ def test_ceilings_are_those_of_the_best_assignment():
     assert ceiling(read_map("small"), 24, 8) == pytest.approx(24 / 2 ** (4 / 24))
     assert ceiling(read_map("S\n"), 4, 3) == 1.0
     assert ceiling(read_map("S.......\n"), 4, 7) == 4.0
+    # with a single other cell it pays to leave some codes at the start
+    assert ceiling(read_map("S.\n"), 4, 3) == pytest.approx(2**0.5)

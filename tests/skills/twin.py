@@ -4,7 +4,8 @@ import numpy as np
 
 from irrl.rewards import disagreement, log_mean_exp, reward
 from irrl.tasks.skills.map import ACTIONS
-from irrl.tasks.skills.train import bonus_weights, policy_step, posterior_step
+from irrl.tasks.skills.tables import bonus_weights
+from irrl.tasks.skills.train import policy_step, posterior_step
 
 
 def log_softmax(logits):

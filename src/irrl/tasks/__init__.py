@@ -4,7 +4,9 @@
 rollout, reward, policy, discriminator.
 """
 
+import dataclasses
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from irrl.checkpoint import last_checkpoint
@@ -12,7 +14,7 @@ from irrl.config import Config
 from irrl.errors import UserError
 from irrl.presets import DEFAULT_PRESET, PRESETS
 from irrl.rewards import unknown_name
-from irrl.run import CHECKPOINTS, Run
+from irrl.run import CHECKPOINTS, Run, resume_command
 from irrl.tasks.skills.config import SkillsConfig
 
 CONFIGS: dict[str, type[Config]] = {"skills": SkillsConfig}
@@ -27,6 +29,13 @@ def make_config(task: str, preset: str = DEFAULT_PRESET, **settings: Any) -> Con
     if preset not in PRESETS[task]:
         raise UserError(unknown_name("preset", preset, PRESETS[task]))
     return cls.from_settings({**PRESETS[task][preset].settings, **settings})
+
+
+def open_run(folder: str | Path) -> Run:
+    """Open a run whose configuration is one; settings that are missing have their defaults."""
+    run = Run.open(folder)
+    run.settings = dataclasses.asdict(config_of(run))
+    return run
 
 
 def config_of(run: Run) -> Config:
@@ -44,13 +53,15 @@ def train(run: Run) -> dict[str, Any]:
     """Train a run from where it stands to its end; a finished run is left as it is."""
     if run.is_finished:
         return run.summary()
-    return import_module(f"irrl.tasks.{run.task}.train").train(config_of(run), run)
+    config = config_of(run)
+    with run.exclusive():
+        return import_module(f"irrl.tasks.{run.task}.train").train(config, run)
 
 
 def evaluate(run: Run) -> tuple[int, dict[str, Any]]:
     """Step and metrics of the last checkpoint of a run. Reads only."""
     checkpoint = last_checkpoint(run.folder / CHECKPOINTS)
     if checkpoint is None:
-        raise UserError(f"{run.folder} has no checkpoint yet; `irrl resume {run.folder}` first")
+        raise UserError(f"{run.folder} has no checkpoint yet; `{resume_command(run.folder)}` first")
     module = import_module(f"irrl.tasks.{run.task}.evaluate")
     return checkpoint.step, module.evaluate_arrays(config_of(run), checkpoint.arrays)

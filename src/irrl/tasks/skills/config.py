@@ -27,22 +27,22 @@ class SkillsConfig(Config):
     batch_size: int = setting(32, "episodes in a batch")
     learning_rate: float = setting(0.1, "SGD step size of the Q tables")
     discriminator_learning_rate: float | None = setting(
-        None, "SGD step size of the discriminators; the learning rate if not given"
+        None, "SGD step size of the discriminators; that of the Q tables if left open"
     )
     epsilon: float = setting(0.001, "share of uniformly random actions")
     discount: float = setting(0.99, "discount factor of Q(lambda)")
     lambda_: float = setting(0.7, "lambda of Q(lambda)")
     initial_value: float = setting(1.0, "Q tables start uniform in [0, initial value)")
     ensemble_size: int | None = setting(
-        None, "number of discriminators; 2 for disdain, 1 for other rewards if not given"
+        None, "number of discriminators; 2 for disdain, 1 for other rewards if left open"
     )
     bonus: str | None = setting(
         None,
         "exploration bonus: none, disagreement (of an ensemble, DISDAIN) or visits (one over the "
-        "root of the visits to the final cell); disagreement for disdain, else none if not given",
+        "root of the visits to the final cell); disagreement for disdain, else none if left open",
     )
     bonus_weight: float | None = setting(
-        None, "weight of the bonus; 20 for disagreement, 100 for visits if not given"
+        None, "weight of the bonus; 20 for disagreement, 100 for visits if left open"
     )
     evaluate_every: int = setting(16_000, "iterations between two rows of metrics.jsonl")
     checkpoint_every: int = setting(160_000, "iterations between two checkpoints")
@@ -70,6 +70,8 @@ class SkillsConfig(Config):
             "zero or positive",
         )
         self.require("epsilon discount lambda_", lambda v: 0 <= v <= 1, "between 0 and 1")
+        # A batch raises a logit by no more than this; the compiled exp is good up to 87.
+        self.require("discriminator_learning_rate", lambda v: v <= 80, "at most 80")
         if needs_ensemble and self.bonus != "disagreement":
             raise UserError(f"reward {self.reward} is paid with the bonus disagreement")
         if self.bonus == "disagreement" and self.ensemble_size == 1:

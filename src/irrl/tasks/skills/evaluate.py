@@ -14,6 +14,7 @@ from irrl.rewards import REWARDS, disagreement, log_mean_exp
 from irrl.tasks.skills.config import SkillsConfig
 from irrl.tasks.skills.kernels import final_occupancy, greedy_moves
 from irrl.tasks.skills.map import RoomMap, read_map
+from irrl.tasks.skills.tables import bonus_weights, restored_tables
 
 EPISODES_PER_CODE = 10  # in the paper's figure of state occupancy
 
@@ -29,8 +30,7 @@ def evaluate(
     code acts ten times, as in the paper's figure of state occupancy; ``cells_greedy`` those in
     which some code ends when it acts greedily. Rewards are those of the skill, without a bonus.
     """
-    weights = np.array([1.0, config.bonus_weight], dtype=np.float32)[: q.shape[0]]
-    greedy = greedy_moves(q, weights)
+    greedy = greedy_moves(q, bonus_weights(config))
     walk = (room_map.next_cell, np.uint32(room_map.start), config.horizon)
     ends_of_code = final_occupancy(greedy, *walk, float(config.epsilon))  # (codes, cells)
     missed = np.prod((1.0 - ends_of_code) ** EPISODES_PER_CODE, axis=0)
@@ -76,7 +76,9 @@ def evaluate(
 
 def evaluate_arrays(config: SkillsConfig, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Metrics of the arrays of a checkpoint."""
-    return evaluate(config, read_map(config.map), arrays["q"], arrays["log_q"])[0]
+    room_map = read_map(config.map)
+    tables = restored_tables(config, room_map, arrays)
+    return evaluate(config, room_map, tables.q, tables.log_q)[0]
 
 
 def calibration_error(

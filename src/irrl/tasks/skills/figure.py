@@ -1,13 +1,16 @@
 """The comparison of rewards as one picture: learning curves and where the skills end."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from irrl.checkpoint import checkpoint_paths, load_checkpoint
 from irrl.errors import UserError
-from irrl.plots import skills_comparison
+from irrl.plots import colour_of, dashes_of, plt, tidy
 from irrl.report import group_by_reward, learning_curves
 from irrl.run import CHECKPOINTS, Run
 from irrl.tasks.skills.map import RoomMap, read_map
@@ -27,7 +30,7 @@ def comparison_figure(runs: Sequence[Run]) -> Figure:
     return skills_comparison(
         {name: learning_curves(group, "n_skills") for name, group in groups.items()},
         {name: _stages(group[0], room_map) for name, group in groups.items()},
-        ceiling(room_map, codes.pop(), min(run.settings["horizon"] for run in runs)),
+        ceiling(room_map, codes.pop(), max(run.settings["horizon"] for run in runs)),
     )
 
 
@@ -40,14 +43,80 @@ def _stages(run: Run, room_map: RoomMap) -> list[tuple[int, np.ndarray]]:
 
 
 def ceiling(room_map: RoomMap, codes: int, horizon: int) -> float:
-    """The most skills that deterministic walks can show: codes spread evenly over the cells.
+    """The most skills that deterministic walks can show.
 
-    The start cell does not count: its posterior is held uniform.
+    Codes are spread evenly over the cells. One that stays at the start, whose posterior is held
+    uniform, adds no information; on the tiniest of maps some are better left there.
     """
-    reachable = int(np.count_nonzero(room_map.distances <= horizon)) - 1
-    if reachable < 1:
+    cells = int(np.count_nonzero(room_map.distances <= horizon)) - 1
+    return max((_skills_when(away, cells, codes) for away in range(codes + 1)), default=1.0)
+
+
+def _skills_when(away: int, cells: int, codes: int) -> float:
+    if away == 0 or cells == 0:
         return 1.0
-    shared, crowded = divmod(codes, reachable)
-    cells = {shared: reachable - crowded, shared + 1: crowded}
-    bits = sum(n * size * np.log2(size) for size, n in cells.items() if size > 0) / codes
-    return float(codes / 2.0**bits)
+    size, crowded = divmod(away, cells)
+    sizes = [size] * (cells - crowded) + [size + 1] * crowded
+    return float(2.0 ** (sum(n * np.log2(codes / n) for n in sizes if n > 0) / codes))
+
+
+def skills_comparison(
+    curves: dict[str, tuple[np.ndarray, np.ndarray]],
+    occupancies: dict[str, list[tuple[int, np.ndarray]]],
+    ceiling: float | None = None,
+) -> Figure:
+    """Learning curves of each reward, and where its policy ends, early to late.
+
+    Args:
+        curves: reward -> (steps, n_skills of shape (seeds, steps)).
+        occupancies: reward -> [(step, share of final cells laid out on the grid), ...].
+        ceiling: the best n_skills there is, drawn as a line.
+    """
+    rows = len(occupancies)
+    columns = max(1, *(len(stages) for stages in occupancies.values()))
+    figure = plt.figure(figsize=(6.4 + 1.5 * columns, max(4.2, 1.55 * rows)), layout="constrained")
+    halves: Any = figure.subfigures(1, 2, width_ratios=[6.0, 1.5 * columns + 0.5])
+    left, right = halves
+    axes = left.subplots()
+    for name, (steps, values) in curves.items():
+        middle = values.mean(axis=0)
+        label = f"{name}  {middle[-1]:.1f}"
+        axes.plot(steps, middle, dashes_of(name), color=colour_of(name), label=label, lw=1.8)
+        if len(values) > 1:
+            spread = values.std(axis=0, ddof=1)
+            axes.fill_between(
+                steps, middle - spread, middle + spread, color=colour_of(name), alpha=0.15, lw=0
+            )
+    if ceiling is not None:
+        axes.axhline(ceiling, color="0.5", lw=0.8, ls="--")
+        axes.annotate(f"ceiling {ceiling:.1f}", (0.0, ceiling), xytext=(2, 3), fontsize=8,
+                      textcoords="offset points", color="0.4")  # fmt: skip
+    seeds = {len(values) for _, values in curves.values()}
+    axes.set(xlabel="iterations", ylabel="skills learned (Eq. 9)", ylim=(0, None))
+    axes.set_title(f"mean and deviation over {'/'.join(map(str, sorted(seeds)))} seeds", fontsize=9)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.legend(frameon=False, fontsize=9, loc="center right")
+    tidy(axes)
+
+    panels = right.subplots(rows, columns, squeeze=False)
+    image = None
+    for row, (name, stages) in zip(panels, occupancies.items(), strict=True):
+        for panel in row:
+            panel.set_axis_off()
+        for panel, (step, grid) in zip(row, stages, strict=False):
+            shown = np.where(np.isnan(grid), np.nan, np.clip(grid, 0.001, 0.1))
+            palette = plt.get_cmap("viridis").with_extremes(bad="0.25")
+            image = panel.imshow(shown, cmap=palette, norm=LogNorm(0.001, 0.1))
+            panel.set_title(f"{name}\n{_short(step)}", fontsize=6.5, color=colour_of(name), pad=2)
+    if image is not None:
+        bar = right.colorbar(image, ax=panels, shrink=0.6, pad=0.02)
+        bar.set_label("share of episodes ending here", fontsize=7)
+        bar.ax.tick_params(labelsize=7)
+    return figure
+
+
+def _short(step: int) -> str:
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if step >= size:
+            return f"after {step / size:g}{unit}"
+    return "at the start" if step == 0 else f"after {step}"

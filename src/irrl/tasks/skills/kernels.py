@@ -25,7 +25,8 @@ f32 = np.float32
 N_ACTIONS = np.uint32(len(ACTIONS))
 REWARD_SIGNATURE = types.float32(types.float32[::1], types.uint32, types.float32)
 
-# Sums may be reordered into vector lanes; NaN never occurs here.
+# Sums may be reordered into vector lanes. NaN comes with divergence only, which `check_finite`
+# in tables.py tells.
 VECTORISE = {"reassoc", "contract", "nnan", "nsz", "arcp"}
 
 

@@ -135,7 +135,7 @@ def map_text(name_or_path: str) -> str:
     if not path.is_file():
         raise ValueError(unknown_name("map", name_or_path, MAPS) + ", or the path of a text file")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"cannot read the map {name_or_path}: {error}") from None
     return text.rstrip("\n") + "\n"

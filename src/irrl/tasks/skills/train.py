@@ -8,7 +8,7 @@ import hashlib
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit, types
@@ -30,6 +30,13 @@ from irrl.tasks.skills.kernels import (
     step_q,
 )
 from irrl.tasks.skills.map import ACTIONS, RoomMap, read_map
+from irrl.tasks.skills.tables import (
+    Tables,
+    bonus_weights,
+    check_finite,
+    initial_tables,
+    restored_tables,
+)
 
 f32 = np.float32
 BLOCK = 1_000  # iterations whose random numbers are drawn together
@@ -133,14 +140,6 @@ def _compile_loop(kernels_digest: str) -> Callable:
 _learn = _compile_loop(hashlib.sha256(Path(kernels.__file__).read_bytes()).hexdigest())
 
 
-class Tables(NamedTuple):
-    """All that is learned. See `irrl.tasks.skills.kernels` for the shapes."""
-
-    q: np.ndarray
-    log_q: np.ndarray
-    visits: np.ndarray
-
-
 def train(config: SkillsConfig, run: Run) -> dict[str, Any]:
     """Train, from the last checkpoint of the run if it has one; return the summary."""
     room_map = read_map(config.map)
@@ -150,7 +149,7 @@ def train(config: SkillsConfig, run: Run) -> dict[str, Any]:
         step, tables = 0, initial_tables(config, room_map)
         observe(config, room_map, run, step, tables)
     else:
-        step, tables = checkpoint.step, Tables(**checkpoint.arrays)
+        step, tables = checkpoint.step, restored_tables(config, room_map, checkpoint.arrays)
 
     while step < config.iterations:
         block, first = divmod(step, BLOCK)
@@ -201,6 +200,7 @@ def observe(config: SkillsConfig, room_map: RoomMap, run: Run, step: int, tables
     due_row = at_end or step % config.evaluate_every == 0
     due_checkpoint = at_end or step % config.checkpoint_every == 0
     if due_row or due_checkpoint:
+        check_finite(tables, step)
         row, occupancy = evaluate(config, room_map, tables.q, tables.log_q)
         if due_row:
             run.log({"step": step, **row})
@@ -211,24 +211,6 @@ def observe(config: SkillsConfig, room_map: RoomMap, run: Run, step: int, tables
 def _next_observation(config: SkillsConfig, step: int) -> int:
     intervals = (config.evaluate_every, config.checkpoint_every)
     return min(every * (step // every + 1) for every in intervals)
-
-
-def initial_tables(config: SkillsConfig, room_map: RoomMap) -> Tables:
-    """Q tables uniform in [0, initial_value), logits uniform in [0, 1), uniform at the start."""
-    cells = len(room_map.cells)
-    channels = len(bonus_weights(config))
-    assert config.ensemble_size is not None
-    q = stream(config.seed, "policy", 0).random((channels, config.codes, cells * len(ACTIONS)))
-    logits = stream(config.seed, "discriminator").random(
-        (config.ensemble_size, cells, config.codes)
-    )
-    logits[:, room_map.start] = 0.0
-    log_q = logits - np.log(np.sum(np.exp(logits), axis=-1, keepdims=True))
-    return Tables(
-        q=(config.initial_value * q).astype(f32),
-        log_q=log_q.astype(f32),
-        visits=np.zeros(cells, dtype=np.int64),
-    )
 
 
 def draw_block(config: SkillsConfig, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -245,11 +227,6 @@ def draw_block(config: SkillsConfig, block: int) -> tuple[np.ndarray, np.ndarray
     places = rng.choice(steps, rng.binomial(steps, config.epsilon), replace=False, shuffle=False)
     explore_at = np.append(np.sort(places), steps).astype(np.int64)
     return labels, explore_at, rng.integers(len(ACTIONS), size=explore_at.size, dtype=np.uint32)
-
-
-def bonus_weights(config: SkillsConfig) -> np.ndarray:
-    """Weights of the Q tables in choosing actions: skill, and bonus if there is one."""
-    return np.array([1.0, config.bonus_weight] if config.bonus_weight else [1.0], dtype=f32)
 
 
 def policy_step(config: SkillsConfig) -> float:

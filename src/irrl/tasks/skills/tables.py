@@ -1,0 +1,67 @@
+"""All that is learned in skill discovery, and where it starts."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from irrl.errors import UserError
+from irrl.seeding import stream
+from irrl.tasks.skills.config import SkillsConfig
+from irrl.tasks.skills.map import ACTIONS, RoomMap
+
+
+class Tables(NamedTuple):
+    """See `irrl.tasks.skills.kernels` for the shapes."""
+
+    q: np.ndarray
+    log_q: np.ndarray
+    visits: np.ndarray
+
+
+def initial_tables(config: SkillsConfig, room_map: RoomMap) -> Tables:
+    """Q tables uniform in [0, initial_value), logits uniform in [0, 1), uniform at the start."""
+    cells = len(room_map.cells)
+    channels = len(bonus_weights(config))
+    assert config.ensemble_size is not None
+    q = stream(config.seed, "policy", 0).random((channels, config.codes, cells * len(ACTIONS)))
+    logits = stream(config.seed, "discriminator").random(
+        (config.ensemble_size, cells, config.codes)
+    )
+    logits[:, room_map.start] = 0.0
+    log_q = logits - np.log(np.sum(np.exp(logits), axis=-1, keepdims=True))
+    return Tables(
+        q=(config.initial_value * q).astype(np.float32),
+        log_q=log_q.astype(np.float32),
+        visits=np.zeros(cells, dtype=np.int64),
+    )
+
+
+def restored_tables(
+    config: SkillsConfig, room_map: RoomMap, arrays: dict[str, np.ndarray]
+) -> Tables:
+    """The tables of a checkpoint, if they are of this configuration.
+
+    The compiled loop does not look at shapes, so they are looked at here.
+    """
+    expected = initial_tables(config, room_map)._asdict()
+    if _kinds(arrays) != _kinds(expected):
+        raise UserError(
+            "the checkpoint does not fit config.json: it was made with other settings; "
+            "put the config.json of the run back"
+        )
+    return Tables(**arrays)
+
+
+def _kinds(arrays: dict[str, Any]) -> dict[str, Any]:
+    return {name: (array.shape, array.dtype) for name, array in arrays.items()}
+
+
+def check_finite(tables: Tables, step: int) -> None:
+    """Say so when training has diverged, rather than go on with nonsense."""
+    if not (np.isfinite(tables.q).all() and np.isfinite(tables.log_q).all()):
+        raise UserError(f"training diverged before step {step}; lower learning-rate and start anew")
+
+
+def bonus_weights(config: SkillsConfig) -> np.ndarray:
+    """Weights of the Q tables in choosing actions: skill, and bonus if there is one."""
+    return np.array([1.0, config.bonus_weight] if config.bonus_weight else [1.0], dtype=np.float32)
