@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from irrl.stats import Estimate
+
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "runs" / "results"
 RESULTS = ROOT / "results"
@@ -66,13 +68,13 @@ STUDIES = {
         "Is it the shape, or the optimism? The clipped log with initial values of its own scale",
         "Q tables start uniform in [0, 1). That is optimistic beside a reward of at most 0.99, "
         "and pessimistic beside one of at most log 128 = 4.85. Here the clipped log starts in "
-        "[0, 4.85).",
+        "[0, 4.85), and most of its gap to the clipped linear reward is gone.",
         "--rewards clipped-log --seeds 5 --initial-value 4.852",
     ),
     "skills-pessimistic-linear": Study(
         "The converse: the clipped linear reward with initial values as small as the log's",
         "Here the clipped linear reward starts in [0, 0.206), as far below its range as [0, 1) is "
-        "below that of the log.",
+        "below that of the log. It does not mind; the log does.",
         "--rewards clipped-linear --seeds 5 --initial-value 0.206",
     ),
     "skills-small-map": Study(
@@ -121,7 +123,7 @@ def irrl(*arguments: str) -> None:
 def write_documents() -> None:
     parts = [
         "# Results\n\nWritten by `benchmarks/results.py` from the run folders; do not edit by "
-        "hand. Means over seeds with a 95 % bootstrap interval. `n skills` is Eq. 9 under the "
+        "hand. Means over seeds with a 95 % t interval. `n skills` is Eq. 9 under the "
         "policy that was trained, exact, not sampled; `greedy` leaves out its random actions.\n"
     ]
     for name, study in STUDIES.items():
@@ -131,7 +133,7 @@ def write_documents() -> None:
             changed = ", with changes" if result["dirty"] else ""
             parts.append(
                 f"\n## {study.title}\n\n{study.text}\n\n    irrl compare skills {study.flags}\n\n"
-                f"commit {result['commit'][:10]}{changed}; data in `results/{name}/`\n\n"
+                f"commit {commits(result)}{changed}; data in `results/{name}/`\n\n"
                 f"{table(result, study.authors)}\n"
                 f"![{study.title}](../results/{name}/comparison.png)\n"
             )
@@ -141,9 +143,13 @@ def write_documents() -> None:
     readme = (ROOT / "README.md").read_text()
     before, rest = readme.split("<!-- results -->\n")
     after = rest.split("<!-- end of results -->\n")[1]
-    command = f"`irrl compare skills {STUDIES['skills-fast'].flags}`, commit {fast['commit'][:10]}"
+    command = f"`irrl compare skills {STUDIES['skills-fast'].flags}`, commit {commits(fast)}"
     block = f"<!-- results -->\n{table(fast, True)}\n{command}\n<!-- end of results -->\n"
     (ROOT / "README.md").write_text(before + block + after)
+
+
+def commits(result: dict[str, Any]) -> str:
+    return ", ".join(commit[:10] for commit in result["commits"])
 
 
 def table(result: dict[str, Any], authors: bool) -> str:
@@ -152,7 +158,7 @@ def table(result: dict[str, Any], authors: bool) -> str:
     lines.append(["---"] * len(lines[0]))
     for name, figures in result["rewards"].items():
         metrics = [figures[m]["mean"] for m in ("n_skills", "n_skills_greedy", "cells_reached")]
-        shown = [f"{m['value']:.1f} [{m['low']:.1f}, {m['high']:.1f}]" for m in metrics]
+        shown = [str(Estimate(**m)) for m in metrics]
         row = [name, str(len(figures["seeds"])), f"**{shown[0]}**", *shown[1:]]
         lines.append([*row, AUTHORS[name]] if authors else row)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

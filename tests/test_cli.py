@@ -199,7 +199,10 @@ def test_output_that_cannot_be_written_is_told_in_one_line(irrl, tmp_path, smoke
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--learning-rate", "1e30"], ["diverged", "lower learning-rate"]),
+        (
+            ["--learning-rate", "1e30", "--discriminator-learning-rate", "0.1"],
+            ["diverged", "lower learning-rate"],
+        ),
         (["--discriminator-learning-rate", "1000"], ["at most 80"]),
     ],
 )
