@@ -139,13 +139,27 @@ def write_documents() -> None:
             )
     (ROOT / "docs" / "results.md").write_text("".join(parts))
 
-    fast = json.loads((RESULTS / "skills-fast" / "comparison.json").read_text())
+    fast = load("skills-fast")
+    visits, optimistic = (
+        str(Estimate(**load(name)["rewards"]["clipped-log"]["n_skills"]["mean"]))
+        for name in ("skills-visits", "skills-optimistic-log")
+    )
+    block = (
+        f"<!-- results -->\n{table(fast, True)}\n"
+        f"`irrl compare skills {STUDIES['skills-fast'].flags}`, commit {commits(fast)}\n\n"
+        "Beyond the paper: `--preset visits`, a bonus for rarely visited cells in place of an "
+        f"ensemble, learns **{visits}** skills. And a caveat: given initial values of its own "
+        f"scale, the clipped log learns {optimistic}. [All results](docs/results.md), each with its "
+        "command.\n<!-- end of results -->\n"
+    )
     readme = (ROOT / "README.md").read_text()
     before, rest = readme.split("<!-- results -->\n")
     after = rest.split("<!-- end of results -->\n")[1]
-    command = f"`irrl compare skills {STUDIES['skills-fast'].flags}`, commit {commits(fast)}"
-    block = f"<!-- results -->\n{table(fast, True)}\n{command}\n<!-- end of results -->\n"
     (ROOT / "README.md").write_text(before + block + after)
+
+
+def load(study: str) -> dict[str, Any]:
+    return json.loads((RESULTS / study / "comparison.json").read_text())
 
 
 def commits(result: dict[str, Any]) -> str:

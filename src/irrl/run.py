@@ -127,10 +127,11 @@ class Run:
             return
         handle = os.open(self.folder, os.O_RDONLY)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UserError(f"{self.folder} is being trained by another process") from None
             yield
-        except BlockingIOError:
-            raise UserError(f"{self.folder} is being trained by another process") from None
         finally:
             os.close(handle)
 
@@ -153,7 +154,7 @@ class Run:
                 f"{self.folder} has metrics but no checkpoint; put its {CHECKPOINTS}/ back, or "
                 "start a new run"
             )
-        keep = checkpoint.state["metrics_bytes"] if checkpoint else 0
+        keep, seconds = self._bookkeeping(checkpoint) if checkpoint else (0, 0.0)
         if checkpoint and size < keep:
             raise UserError(
                 f"{metrics} was cut: it holds {size} bytes, its checkpoint at step "
@@ -162,10 +163,18 @@ class Run:
         if size > keep:
             os.truncate(metrics, keep)
         if checkpoint is not None:
-            self._seconds_before = checkpoint.state["seconds"]
             self._note_resumption(checkpoint.step)
-        self._started = time.perf_counter()
+        self._seconds_before, self._started = seconds, time.perf_counter()
         return checkpoint
+
+    def _bookkeeping(self, checkpoint: Checkpoint) -> tuple[int, float]:
+        try:
+            return int(checkpoint.state["metrics_bytes"]), float(checkpoint.state["seconds"])
+        except (KeyError, TypeError, ValueError):
+            raise UserError(
+                f"damaged checkpoint: step {checkpoint.step} of {self.folder} does not know its "
+                "metrics; remove it and the 'last' file beside it to fall back on an earlier one"
+            ) from None
 
     def log(self, row: Row) -> None:
         """Append one row to the metrics."""
