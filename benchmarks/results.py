@@ -48,8 +48,8 @@ STUDIES = {
     ),
     "skills-paper": Study(
         "The authors' set-up at full length",
-        "40 million iterations with SGD 0.004, as the authors ran it, one seed: does `fast` stand for "
-        "it?",
+        "40 million iterations with SGD 0.004, as the authors ran it, one seed: does `fast` stand "
+        "for it?",
         "--preset paper --rewards clipped-linear,clipped-log,linear,accuracy --seeds 1",
         authors=True,
     ),
