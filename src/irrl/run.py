@@ -276,7 +276,7 @@ def provenance() -> dict[str, Any]:
     return {
         "irrl": _version("irrl"),
         "commit": _git("rev-parse", "HEAD") if in_repository else None,
-        "dirty": bool(_git("status", "--porcelain", "-uno")) if in_repository else None,
+        "dirty": bool(_git("status", "--porcelain", "--", ".")) if in_repository else None,
         "command": shlex.join(["irrl", *sys.argv[1:]]),
         "python": platform.python_version(),
         "libraries": {name: v for name in LIBRARIES if (v := _version(name)) is not None},
