@@ -78,8 +78,10 @@ def table_rows(result: dict[str, Any], metrics: Sequence[str]) -> tuple[list[str
     header = ["reward", "seeds", *(metric.replace("_", " ") for metric in metrics)]
     rows = []
     for name, figures in result["rewards"].items():
-        means = [Estimate(**figures[metric]["mean"]) for metric in metrics]
-        rows.append([name, str(len(figures["seeds"])), *map(str, means)])
+        means = {metric: Estimate(**figures[metric]["mean"]) for metric in metrics}
+        # how long a run took is no estimate of anything
+        shown = [f"{m.value:.1f}" if metric == "seconds" else str(m) for metric, m in means.items()]
+        rows.append([name, str(len(figures["seeds"])), *shown])
     return header, rows
 
 
