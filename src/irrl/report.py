@@ -60,7 +60,7 @@ def comparison(runs: Sequence[Run], metrics: Sequence[str]) -> dict[str, Any]:
         "command": provenance()["command"],
         "commits": sorted({str(m.get("commit")) for m in made}),
         "dirty": any(m.get("dirty") for m in made),
-        "machine": made[0].get("machine"),
+        "machine": {k: v for k, v in made[0].get("machine", {}).items() if k != "system"},
         "rewards": table,
     }
 

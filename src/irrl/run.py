@@ -281,7 +281,7 @@ def provenance() -> dict[str, Any]:
         "python": platform.python_version(),
         "libraries": {name: v for name in LIBRARIES if (v := _version(name)) is not None},
         "machine": {
-            "system": platform.platform(),
+            "system": f"{platform.system()} {platform.machine()}",
             "processor": _processor(),
             "cores": os.cpu_count(),
         },
