@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from irrl.report import markdown_table
 from irrl.stats import Estimate
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -169,14 +170,13 @@ def commits(result: dict[str, Any]) -> str:
 
 def table(result: dict[str, Any], authors: bool) -> str:
     header = ["reward", "seeds", "n skills", "greedy", "cells reached"]
-    lines = [[*header, "authors' n skills"] if authors else header]
-    lines.append(["---"] * len(lines[0]))
+    rows = []
     for name, figures in result["rewards"].items():
         metrics = [figures[m]["mean"] for m in ("n_skills", "n_skills_greedy", "cells_reached")]
         shown = [str(Estimate(**m)) for m in metrics]
         row = [name, str(len(figures["seeds"])), f"**{shown[0]}**", *shown[1:]]
-        lines.append([*row, AUTHORS[name]] if authors else row)
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        rows.append([*row, AUTHORS[name]] if authors else row)
+    return markdown_table([*header, "authors' n skills"] if authors else header, rows)
 
 
 if __name__ == "__main__":

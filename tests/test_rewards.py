@@ -1,3 +1,4 @@
+import dataclasses
 import math
 import pickle
 
@@ -10,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import irrl
-from irrl.rewards import LOG_FLOOR, REWARDS, disagreement, power_gain, reward
+from irrl.rewards import (
+    LOG_FLOOR,
+    REWARDS,
+    Reward,
+    disagreement,
+    linear_gain,
+    power_gain,
+    reward,
+)
 
 BACKENDS = {"numpy": np.asarray, "torch": torch.asarray, "jax": jnp.asarray}
 POSTERIOR = [name for name, r in REWARDS.items() if r.shape is not None and not r.needs_ensemble]
@@ -157,8 +166,13 @@ def test_labels_closed_over_by_a_jitted_function():
 
 @pytest.mark.parametrize("name", REWARDS)
 def test_rewards_can_be_pickled(name):
-    again = pickle.loads(pickle.dumps(reward(name, validate=False)))
-    assert (again.name, again.validate) == (name, False)
+    changed = dataclasses.replace(REWARDS[name], bonus_weight=3.0, validate=False)
+    assert pickle.loads(pickle.dumps(changed)) == changed
+
+
+def test_rewards_of_ones_own_can_be_pickled():
+    own = Reward("own", "q - p", "[-p, 1-p]", linear_gain)
+    assert pickle.loads(pickle.dumps(own)) == own
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.uint16])

@@ -1,7 +1,7 @@
 """Pictures of rewards and of their noise, and what all pictures share.
 
-Colours are the Okabe-Ito palette, safe for colour-blind eyes; a reward has the same colour in
-every figure.
+Colours are from the palettes of Okabe and Ito and of Tol, safe for colour-blind eyes; a reward has
+the same colour in every figure.
 """
 
 import math

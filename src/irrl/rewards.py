@@ -19,7 +19,7 @@ The functions are written so that Numba can compile them too (with ``xp`` = NumP
 import difflib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -157,8 +157,10 @@ class Reward:
         return self.clipped or self.shape is total_variation_gain
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By name, as the shapes made by `power_gain` cannot be pickled.
-        return _restore, (self.name, self.validate)
+        # The shapes made by `power_gain` cannot be pickled: those of the library go by name.
+        named = REWARDS.get(self.name)
+        by_name = named is not None and named.shape is self.shape
+        return _restore, ({**vars(self), "shape": None if by_name else self.shape},)
 
     def gain(self, xp: ModuleType, log_q: Array, log_p: Array) -> Array:
         """The reward for a label of posterior ``exp(log_q)`` and prior ``exp(log_p)``."""
@@ -224,11 +226,13 @@ def reward(name: str, *, validate: bool = True) -> Reward:
     if not isinstance(name, str) or name not in REWARDS:
         raise ValueError(unknown_name("reward", name, REWARDS))
     found = REWARDS[name]
-    return found if validate else Reward(**{**vars(found), "validate": False})
+    return found if validate else replace(found, validate=False)
 
 
-def _restore(name: str, validate: bool) -> Reward:
-    return reward(name, validate=validate)
+def _restore(fields: dict[str, Any]) -> Reward:
+    restored = Reward(**fields)
+    named = REWARDS.get(restored.name)
+    return restored if named is None or restored.shape else replace(restored, shape=named.shape)
 
 
 def unknown_name(kind: str, name: object, known: Any) -> str:
