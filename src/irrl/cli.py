@@ -91,7 +91,7 @@ def _train_and_tell(run: Any, tensorboard: bool) -> int:
     from irrl.progress import Bars
     from irrl.run import resume_command
 
-    total = run.settings["iterations"]
+    total = tasks.config_of(run).total_steps
     with Bars(tasks.MERIT[run.task]) as bars:
         run.listeners.append(lambda row: bars.update(str(run.folder), row["step"], total, row))
         if tensorboard:
@@ -133,6 +133,42 @@ def _print_figures(figures: dict[str, Any]) -> None:
             print(f"  {name:<32} {value:,.4f}" if value < 1000 else f"  {name:<32} {value:,.0f}")
 
 
+# --- data ---
+
+
+def _data(parser: Parser, arguments: list[str]) -> int:
+    parser.add_argument(
+        "what", choices=["mnist", "show"], help="fetch MNIST; or draw samples of it"
+    )
+    parser.add_argument(
+        "--from", dest="source", metavar="DIR", help="mnist: folder with the four files, .gz or not"
+    )
+    parser.option("--seed", default=0, metavar="N", help="show: seed of the samples")
+    parser.option("--placement", default="paper", metavar="NAME", help="show: paper or uniform")
+    parser.option("--canvas-size", default=60, metavar="N", help="show: side of the canvas")
+    parser.option("--clutter", default=4, metavar="N", help="show: pieces of other digits")
+    parser.option("--clutter-size", default=8, metavar="N", help="show: side of such a piece")
+    parser.option(
+        "-o", "--output", default="digits.png", metavar="FILE", help="show: PNG, SVG, PDF"
+    )
+    options = parser.parse_args(arguments)
+    if options.what == "mnist":
+        from irrl.progress import Bars
+        from irrl.tasks.digits.mnist import fetch_mnist
+
+        with Bars() as bars:
+            folder, origin = fetch_mnist(options.source, bars.update)
+        print(f"MNIST is in {folder} ({origin})")
+        return 0
+    from irrl.plots import save_figure
+    from irrl.tasks.digits.show import sample_sheet
+
+    names = ("seed", "placement", "canvas_size", "clutter", "clutter_size")
+    settings = {name: getattr(options, name) for name in names}
+    print(save_figure(sample_sheet(settings), options.output))
+    return 0
+
+
 # --- comparing ---
 
 
@@ -153,18 +189,21 @@ def _compare(parser: Parser, arguments: list[str]) -> int:
     from irrl.sweep import Job, run_all
 
     out = Path(options.out)
+    workers = min(options.workers, options.seeds * len(rewards))
+    if "threads" in tasks.make_config(options.task, options.preset).to_json():
+        given.setdefault("threads", max(1, (os.cpu_count() or 1) // workers))
     jobs = []
     for seed in range(options.seeds):
         for reward in rewards:
             settings = {**given, "reward": reward, "seed": seed}
             config = tasks.make_config(options.task, options.preset, **settings)
             jobs.append(Job(f"{reward} seed {seed}", out / reward / f"seed-{seed}", config))
-    totals = {job.name: job.config.to_json()["iterations"] for job in jobs}
+    totals = {job.name: job.config.total_steps for job in jobs}
     with Bars(tasks.MERIT[options.task]) as bars:
         failures = run_all(
             jobs,
             tasks.train,
-            min(options.workers, len(jobs)),
+            workers,
             lambda name, row: bars.update(name, row["step"], totals[name], row),
         )
     for failure in failures:
@@ -189,6 +228,28 @@ def _tell_comparison(folders: list[str], out: Path) -> None:
     print(f"figure: {picture}\ntable:  {out / 'comparison.md'}")
 
 
+def _play(parser: Parser, arguments: list[str]) -> int:
+    parser.add_argument("runs", nargs="+", metavar="DIR", help="run folders, shown side by side")
+    parser.option("--images", default=8, metavar="N", help="episodes of each run, drawn at random")
+    parser.add_argument("--seed", type=int, metavar="N", help="of that choice (default: any; told)")
+    parser.option("-o", "--output", default="play.png", metavar="FILE", help="PNG; a GIF beside it")
+    options = parser.parse_args(arguments)
+    at_least(options, 1, "images")
+    import secrets
+
+    from irrl.tasks import open_run
+
+    runs = [open_run(folder) for folder in options.runs]
+    seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
+    if seed < 0:
+        raise UserError(f"seed must be zero or positive, got {seed}")
+    written = _task_module(runs[0].task, "play").save_play(
+        runs, options.images, seed, Path(options.output)
+    )
+    print(f"seed {seed}", *written, sep="\n")
+    return 0
+
+
 def _plot(parser: Parser, arguments: list[str]) -> int:
     parser.add_argument("runs", nargs="+", metavar="DIR", help="run folders, or folders of runs")
     parser.option(
@@ -205,9 +266,16 @@ def _plot(parser: Parser, arguments: list[str]) -> int:
 
 
 def _task_figures(task: str) -> Any:
-    from importlib import import_module
+    return _task_module(task, "figure")
 
-    return import_module(f"irrl.tasks.{task}.figure")
+
+def _task_module(task: str, name: str) -> Any:
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    if find_spec(f"irrl.tasks.{task}.{name}") is None:
+        raise UserError(f"{task} has nothing to {name}")
+    return import_module(f"irrl.tasks.{task}.{name}")
 
 
 # --- looking things up ---
@@ -260,16 +328,35 @@ def _rewards(parser: Parser, arguments: list[str]) -> int:
 
 
 def _noise(parser: Parser, arguments: list[str]) -> int:
-    shapes = "log,root-2,linear,power-2,power-6"
-    parser.add_argument("what", choices=["theory"], help="theory: expansion and exact integral")
-    parser.option("--rewards", default=shapes, metavar="A,B,...", help="rewards to show")
+    theory, measured = "log,root-2,linear,power-2,power-6", "clipped-linear,clipped-log,linear,log"
+    parser.add_argument(
+        "what",
+        choices=["theory", "measure"],
+        help="theory: expansion and exact integral; measure: runs beside an oracle",
+    )
+    parser.add_argument("runs", nargs="*", metavar="DIR", help="measure: folders of the runs")
+    parser.add_argument("--oracle", metavar="DIR", help="measure: a converged run, its judge")
+    parser.option("--images", default=1000, metavar="N", help="measure: test images")
+    parser.option("--epochs", default=4, metavar="N", help="measure: checkpoints, early to late")
+    parser.add_argument("--rewards", metavar="A,B,...", help="rewards to show")
     parser.option("--family", default="normal", metavar="NAME", help="normal, laplace or uniform")
-    parser.option("--scale", default=0.05, metavar="S", help="deviation of the noise")
-    parser.option("--classes", default=10, metavar="K", help="number of labels; the prior is 1/K")
+    parser.option("--scale", default=0.05, metavar="S", help="theory: deviation of the noise")
+    parser.option("--classes", default=10, metavar="K", help="theory: number of labels")
     parser.option("-o", "--output", default="noise.png", metavar="FILE", help="PNG, SVG, PDF")
     options = parser.parse_args(arguments)
     at_least(options, 2, "classes")
-    names = curve_names(reward_names(options.rewards))
+    default = theory if options.what == "theory" else measured
+    names = curve_names(reward_names(options.rewards or default))
+    if options.what == "theory":
+        return _noise_theory(options, names)
+    at_least(options, 10, "images")
+    at_least(options, 1, "epochs")
+    if not options.runs or options.oracle is None:
+        raise UserError("noise measure needs a run and --oracle RUN, a converged run to judge it")
+    return _noise_measure(options, names)
+
+
+def _noise_theory(options: Any, names: list[str]) -> int:
     from irrl.noise import DeltaNoise, theory_table
     from irrl.plots import noise_theory, save_figure
 
@@ -282,6 +369,45 @@ def _noise(parser: Parser, arguments: list[str]) -> int:
     _print_table(header, theory_table(names, noise, prior))
     print("valid: bias and deviation within a tenth of the exact deviation")
     print(save_figure(noise_theory(names, noise, prior), options.output))
+    return 0
+
+
+def _noise_measure(options: Any, names: list[str]) -> int:
+    from irrl.checkpoint import to_json_bytes, write_atomic
+    from irrl.plots import save_figure
+    from irrl.run import provenance
+    from irrl.tasks import open_run
+
+    runs = [open_run(folder) for folder in options.runs]
+    module = _task_module(runs[0].task, "measure")
+    groups, record = {}, {}
+    for run in runs:
+        found = module.measure(run, Path(options.oracle), options.images, options.epochs)
+        label = run.settings["reward"]
+        groups[label if label not in groups else str(run.folder)] = found
+        deltas, rewards = module.delta_rows(found), module.reward_rows(found, names)
+        record[str(run.folder)] = {"delta": deltas, "rewards": rewards}
+        header = ["epoch", "mean", "deviation", "skewness", "p(zero mean)", "p(symmetric)"]
+        _print_table(
+            header,
+            [
+                [str(d["epoch"]), *(f"{d[k]:.4f}" for k in ("mean", "deviation", "skewness")),
+                 *(f"{d[k]:.3g}" for k in ("p_zero_mean", "p_symmetric"))]
+                for d in deltas
+            ],
+            f"{run.folder}: discriminator noise on {options.images} test images",
+        )  # fmt: skip
+        columns = ("bias", "predicted_bias", "deviation", "predicted_deviation")
+        _print_table(
+            ["epoch", "reward", "bias", "2nd order", "deviation", "2nd order"],
+            [[str(r["epoch"]), r["reward"], *(f"{r[k]:.4f}" for k in columns)] for r in rewards],
+            "noise of the reward: measured, and predicted from the moments of delta",
+        )
+    picture = save_figure(module.violin_figure(groups), options.output)
+    table = picture.with_suffix(".json")
+    content = {"command": provenance()["command"], "runs": record}
+    write_atomic(table, to_json_bytes(content))
+    print(f"figure: {picture}\ntable:  {table}")
     return 0
 
 
@@ -305,7 +431,9 @@ VERBS: dict[str, tuple[str, Callable[[Parser, list[str]], int]]] = {
     "train": ("train one run", _train),
     "resume": ("go on with a run that was stopped", _resume),
     "eval": ("evaluate the last checkpoint of a run", _eval),
+    "data": ("fetch MNIST, show cluttered samples", _data),
     "compare": ("train several rewards over several seeds; table and figure", _compare),
+    "play": ("watch a trained policy: a sheet of episodes and a GIF", _play),
     "plot": ("draw runs that are there", _plot),
     "presets": ("list the presets of each task", _presets),
     "rewards": ("list the rewards: formula, range, slope at the prior; --plot", _rewards),

@@ -22,6 +22,7 @@ class Config:
     """What the configurations of all tasks share. Every field has a default and a help text."""
 
     task: ClassVar[str]
+    length: ClassVar[str]  # the setting that says how many steps a run has
 
     def __post_init__(self) -> None:
         """Check the types; tasks go on to check the values."""
@@ -48,6 +49,10 @@ class Config:
         """Settle a setting that was left open."""
         if getattr(self, name) is None:
             object.__setattr__(self, name, value)
+
+    @property
+    def total_steps(self) -> int:
+        return getattr(self, self.length)
 
     def to_json(self) -> dict[str, Any]:
         return {"task": self.task, **dataclasses.asdict(self)}

@@ -60,14 +60,21 @@ def parse_settings(
         group.add_argument(
             f"--{flag_name(f.name)}",
             dest=f.name,
-            type=kind,
-            metavar=kind.__name__.upper(),
+            type=yes_or_no if kind is bool else kind,
+            metavar="YES|NO" if kind is bool else kind.__name__.upper(),
             default=argparse.SUPPRESS,
             help=f.metadata["help"].replace("%", "%%") + default,
         )
     options = parser.parse_args(arguments)
     given = {f.name: getattr(options, f.name) for f in fields if hasattr(options, f.name)}
     return options, given
+
+
+def yes_or_no(text: str) -> bool:
+    words = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+    if text.lower() not in words:
+        raise argparse.ArgumentTypeError(f"expected yes or no, got {text!r}")
+    return words[text.lower()]
 
 
 def at_least(options: argparse.Namespace, smallest: int, *names: str) -> None:

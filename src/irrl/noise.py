@@ -1,4 +1,4 @@
-"""What an immature discriminator does to the reward: theory (Sec. 4, Appendix A.1).
+"""What an immature discriminator does to the reward: theory (Sec. 4, App. A.1), measurement.
 
 The discriminator reports q = p + delta instead of the true posterior p = p(y | trajectory).
 The reward then carries noise eps = g(q) - g(p), whose mean is the bias of the reward. Two ways
@@ -7,6 +7,10 @@ to get its moments, for any reward that is a function of the posterior:
 * ``taylor_noise``: the paper's second-order expansion (Eq. 5 and 6), from moments of delta;
 * ``exact_noise``: quadrature over a distribution of delta, truncated to 0 <= p + delta <= 1.
 
+Where posteriors of both an online discriminator and an oracle are at hand, ``describe_delta`` tests
+the paper's hypotheses about delta, and ``measured_noise`` and ``predicted_noise`` put the reward's
+noise beside what the expansion makes of the measured moments of delta.
+
 Everything is NumPy in double precision.
 """
 
@@ -14,11 +18,13 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from irrl.rewards import Reward, reward, unknown_name
+from irrl.seeding import stream
 
 Floats = NDArray[np.float64]
 
@@ -209,6 +215,105 @@ def theory_table(
             figures = (exact.bias, expanded.bias, exact.deviation, expanded.deviation)
             rows.append([name, f"{p:.2f}", *(f"{x:.5f}" for x in figures), valid])
     return rows
+
+
+# --- measurement ---
+
+
+@dataclass(frozen=True)
+class DeltaSummary:
+    """A sample of delta, and how far it bears out the hypotheses of zero mean and symmetry."""
+
+    samples: int
+    mean: float
+    deviation: float
+    skewness: float
+    p_zero_mean: float  # of a mean at least as far from zero, were the true one zero
+    p_symmetric: float  # of an asymmetry at least as large, were delta symmetric about its mean
+
+    def to_json(self) -> dict[str, float]:
+        return vars(self).copy()
+
+
+def describe_delta(delta: ArrayLike, resamples: int = 2_000) -> DeltaSummary:
+    """Moments of measured noise, with tests of the paper's hypotheses (Sec. 4.1).
+
+    Zero mean: a z test. Symmetry about the mean: a permutation test that flips signs at random
+    and compares the distance between the distributions of the noise and of its mirror image.
+    """
+    sample = np.asarray(delta, dtype=float)
+    if sample.ndim != 1 or sample.size < 10:
+        raise ValueError(f"delta must hold at least 10 numbers, got shape {sample.shape}")
+    mean, deviation = float(sample.mean()), float(sample.std(ddof=1))
+    if deviation == 0.0:
+        return DeltaSummary(sample.size, mean, 0.0, 0.0, float(mean == 0.0), 1.0)
+    z = abs(mean) / (deviation / math.sqrt(sample.size))
+    centred = sample - mean
+    size = np.abs(centred)
+    order = np.argsort(size)
+    signs = np.sign(centred)[order]
+    flips = stream(0, "evaluation").choice([-1.0, 1.0], size=(resamples, sample.size))
+    return DeltaSummary(
+        sample.size,
+        mean,
+        deviation,
+        float(np.mean(centred**3) / np.mean(centred**2) ** 1.5),
+        math.erfc(z / math.sqrt(2.0)),
+        float((1 + np.count_nonzero(_asymmetry(flips) >= _asymmetry(signs))) / (1 + resamples)),
+    )
+
+
+def _asymmetry(signs: NDArray) -> Any:
+    """Distance between F(x) and 1 - F(-x), from signs ordered by magnitude, largest last."""
+    balance = np.cumsum(signs[..., ::-1], axis=-1)
+    return np.sum(balance**2, axis=-1)
+
+
+def measured_noise(
+    name: str | Reward, online: ArrayLike, oracle: ArrayLike, prior: float = 0.1
+) -> RewardNoise:
+    """Bias and variance of the reward noise, for posteriors of the same labels by both."""
+    gain = _of_posterior(name).gain
+    online, oracle = _posteriors(online), _posteriors(oracle)
+    log_p = math.log(prior)
+    eps = gain(np, np.log(online), log_p) - gain(np, np.log(oracle), log_p)
+    return RewardNoise(float(eps.mean()), float(eps.var()))
+
+
+def predicted_noise(
+    name: str | Reward,
+    online: ArrayLike,
+    oracle: ArrayLike,
+    prior: float = 0.1,
+    bins: int = 20,
+) -> RewardNoise:
+    """The same by the expansion (Eq. 5 and 6), from the moments of delta in bins of the oracle's.
+
+    The expansion is about one true posterior. Samples are therefore sorted by the oracle's and cut
+    into bins of equal number; each has its own moments, and variances add up as they should.
+    """
+    online, oracle = _posteriors(online), _posteriors(oracle)
+    order = np.argsort(oracle, kind="stable")
+    parts, weights = [], []
+    for part in np.array_split(order, min(bins, len(order))):
+        delta = online[part] - oracle[part]
+        moments = Moments(*(float(np.mean(delta**n)) for n in (1, 2, 3, 4)))
+        centre = float(np.clip(oracle[part].mean(), 1e-9, 1.0 - 1e-9))
+        parts.append(taylor_noise(name, centre, moments, prior))
+        weights.append(len(part) / len(order))
+    bias = sum(w * part.bias for w, part in zip(weights, parts, strict=True))
+    variance = sum(
+        w * (part.variance + (part.bias - bias) ** 2)
+        for w, part in zip(weights, parts, strict=True)
+    )
+    return RewardNoise(bias, variance)
+
+
+def _posteriors(values: ArrayLike) -> Floats:
+    array = np.asarray(values, dtype=float)
+    if array.ndim != 1 or not np.all((array >= 0.0) & (array <= 1.0)):
+        raise ValueError("posteriors must be a row of probabilities")
+    return np.maximum(array, 1e-12)
 
 
 def _of_posterior(name: str | Reward) -> Reward:

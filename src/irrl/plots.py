@@ -5,7 +5,7 @@ the same colour in every figure.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -74,6 +74,33 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
 def tidy(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
+
+
+# --- learning curves ---
+
+ORACLE = " (oracle)"
+"""What the label of a group of runs ends with if an oracle paid them."""
+
+
+def draw_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    """Mean and deviation over seeds of each reward: name -> (steps, values (seeds, steps)).
+
+    A reward paid by an oracle is dotted.
+    """
+    for label, (steps, values) in curves.items():
+        name = label.removesuffix(ORACLE)
+        colour, dashes = colour_of(name), ":" if label.endswith(ORACLE) else dashes_of(name)
+        middle = values.mean(axis=0)
+        shown = f"{label}  {middle[-1]:.1f}"
+        axes.plot(steps, middle, dashes, color=colour, label=shown, lw=1.8)
+        if len(values) > 1:
+            spread = values.std(axis=0, ddof=1)
+            low, high = middle - spread, middle + spread
+            axes.fill_between(steps, low, high, color=colour, alpha=0.15, lw=0)
+    seeds = "/".join(map(str, sorted({len(values) for _, values in curves.values()})))
+    several = seeds != "1"
+    axes.set_title(f"mean and deviation over {seeds} seeds" if several else "1 seed", fontsize=9)
+    tidy(axes)
 
 
 # --- rewards and their noise ---

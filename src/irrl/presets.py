@@ -58,4 +58,25 @@ PRESETS: dict[str, dict[str, Preset]] = {
             },
         ),
     },
+    "digits": {
+        "fast": Preset(
+            "RAM that learns several times faster than the authors' recipe on two cores",
+            {
+                "core": "gru",
+                "width": 128,
+                "location_features": 6,
+                "epochs": 100,
+                "batch_size": 256,
+                "learning_rate": 5e-3,
+                "schedule": "cosine",
+                "location_std": 0.3,
+                "location_std_end": 0.05,
+                "credit": "dense",
+                "discount": 0.8,
+                "supervision": "all",
+                "normalise_advantage": True,
+            },
+        ),
+        "paper": Preset("the authors' recipe: 1500 epochs", {}),
+    },
 }

@@ -9,18 +9,23 @@ import numpy as np
 
 from irrl.checkpoint import write_atomic
 from irrl.errors import UserError
+from irrl.plots import ORACLE
 from irrl.run import Run, provenance
 from irrl.stats import Estimate, bootstrap_estimate, mean_estimate
 
 
 def group_by_reward(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Runs of one task by reward, in order of seeds; those of a reward differ in nothing else."""
+    """Runs of one task by reward, in order of seeds; those of a reward differ in nothing else.
+
+    Runs that an oracle paid are groups of their own.
+    """
     tasks = {run.task for run in runs}
     if len(tasks) != 1:
         raise UserError(f"runs of different tasks cannot be compared: {', '.join(sorted(tasks))}")
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(run.settings["reward"], []).append(run)
+        oracle = ORACLE if run.settings.get("oracle") else ""
+        groups.setdefault(run.settings["reward"] + oracle, []).append(run)
     for name, group in groups.items():
         group.sort(key=lambda run: run.settings["seed"])
         if len({run.settings["seed"] for run in group}) < len(group):

@@ -15,11 +15,12 @@ from irrl.errors import UserError
 from irrl.presets import DEFAULT_PRESET, PRESETS
 from irrl.rewards import unknown_name
 from irrl.run import CHECKPOINTS, Run, resume_command
+from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.skills.config import SkillsConfig
 
-CONFIGS: dict[str, type[Config]] = {"skills": SkillsConfig}
+CONFIGS: dict[str, type[Config]] = {"skills": SkillsConfig, "digits": DigitsConfig}
 
-MERIT = {"skills": "n_skills"}
+MERIT = {"skills": "n_skills", "digits": "accuracy"}
 """The figure of merit of each task, as it is called in its metrics."""
 
 

@@ -17,6 +17,7 @@ class SkillsConfig(Config):
     """Unsupervised skill discovery in rooms: tabular Q(lambda) and tabular discriminators."""
 
     task: ClassVar[str] = "skills"
+    length: ClassVar[str] = "iterations"
 
     reward: str = setting("clipped-linear", "what the policy is paid; see `irrl rewards`")
     seed: int = setting(0, "root of every random stream")

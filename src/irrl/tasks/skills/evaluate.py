@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from irrl.diagnostics import calibration_error
 from irrl.rewards import REWARDS, disagreement, log_mean_exp
 from irrl.tasks.skills.config import SkillsConfig
 from irrl.tasks.skills.kernels import final_occupancy, greedy_moves
@@ -79,19 +80,6 @@ def evaluate_arrays(config: SkillsConfig, arrays: dict[str, np.ndarray]) -> dict
     room_map = read_map(config.map)
     tables = restored_tables(config, room_map, arrays)
     return evaluate(config, room_map, tables.q, tables.log_q)[0]
-
-
-def calibration_error(
-    confidence: np.ndarray, correct: np.ndarray, share: np.ndarray, bins: int = 10
-) -> float:
-    """Expected calibration error: how far confidence and accuracy are apart, over bins.
-
-    ``confidence[i]`` is claimed for a ``share[i]`` of all episodes, ``correct[i]`` of which are.
-    """
-    index = np.minimum((confidence * bins).astype(int), bins - 1)
-    claimed = np.bincount(index, weights=confidence * share, minlength=bins)
-    got = np.bincount(index, weights=correct, minlength=bins)
-    return float(np.abs(claimed - got).sum())
 
 
 def _log_softmax(logits: np.ndarray) -> np.ndarray:

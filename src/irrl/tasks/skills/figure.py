@@ -10,7 +10,7 @@ from matplotlib.ticker import EngFormatter
 
 from irrl.checkpoint import checkpoint_paths, load_checkpoint
 from irrl.errors import UserError
-from irrl.plots import colour_of, dashes_of, plt, tidy
+from irrl.plots import colour_of, draw_curves, plt
 from irrl.report import group_by_reward, learning_curves
 from irrl.run import CHECKPOINTS, Run
 from irrl.tasks.skills.map import RoomMap, read_map
@@ -78,25 +78,14 @@ def skills_comparison(
     halves: Any = figure.subfigures(1, 2, width_ratios=[6.0, 1.5 * columns + 0.5])
     left, right = halves
     axes = left.subplots()
-    for name, (steps, values) in curves.items():
-        middle = values.mean(axis=0)
-        label = f"{name}  {middle[-1]:.1f}"
-        axes.plot(steps, middle, dashes_of(name), color=colour_of(name), label=label, lw=1.8)
-        if len(values) > 1:
-            spread = values.std(axis=0, ddof=1)
-            axes.fill_between(
-                steps, middle - spread, middle + spread, color=colour_of(name), alpha=0.15, lw=0
-            )
+    draw_curves(axes, curves)
     if ceiling is not None:
         axes.axhline(ceiling, color="0.5", lw=0.8, ls="--")
         axes.annotate(f"ceiling {ceiling:.1f}", (0.0, ceiling), xytext=(2, 3), fontsize=8,
                       textcoords="offset points", color="0.4")  # fmt: skip
-    seeds = {len(values) for _, values in curves.values()}
     axes.set(xlabel="iterations", ylabel="skills learned (Eq. 9)", ylim=(0, None))
-    axes.set_title(f"mean and deviation over {'/'.join(map(str, sorted(seeds)))} seeds", fontsize=9)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.legend(frameon=False, fontsize=9, loc="center right")
-    tidy(axes)
 
     panels = right.subplots(rows, columns, squeeze=False)
     image = None

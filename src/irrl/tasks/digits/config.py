@@ -1,0 +1,165 @@
+"""Settings of hard attention on Cluttered MNIST. The defaults are the authors' set-up (RAM)."""
+
+import math
+import os
+from dataclasses import dataclass
+from typing import ClassVar
+
+from irrl.config import Config, setting
+from irrl.errors import UserError
+from irrl.rewards import REWARDS, unknown_name
+
+MODELS = ("ram", "dt-ram")
+CORES = ("rnn", "gru")
+MOVES = ("absolute", "relative")
+CREDITS = ("final", "dense")
+SUPERVISIONS = ("last", "all")
+SCHEDULES = ("constant", "cosine")
+PLACEMENTS = ("paper", "uniform")
+DIGIT = 28
+
+
+@dataclass(frozen=True)
+class DigitsConfig(Config):
+    """Hard attention: a recurrent model looks at a cluttered canvas through small glimpses."""
+
+    task: ClassVar[str] = "digits"
+    length: ClassVar[str] = "epochs"
+
+    reward: str = setting("clipped-linear", "what the policy is paid; see `irrl rewards`")
+    seed: int = setting(0, "root of every random stream")
+    model: str = setting("ram", "ram (a fixed number of glimpses) or dt-ram (decides to stop)")
+    oracle: str | None = setting(
+        None, "folder of a converged run whose frozen discriminator pays in place of the online one"
+    )
+
+    canvas_size: int = setting(60, "side of the canvas in pixels")
+    clutter: int = setting(4, "pieces of other digits on a canvas")
+    clutter_size: int = setting(8, "side of such a piece in pixels")
+    placement: str = setting("paper", "where digits go: paper (the authors' bias) or uniform")
+    train_images: int = setting(54_000, "canvases in an epoch")
+    validation_images: int = setting(6_000, "canvases held out for validation")
+    test_images: int = setting(10_000, "canvases with test digits, looked at when a run ends")
+    fresh_canvases: bool = setting(False, "draw new training canvases for each epoch")
+
+    steps: int = setting(18, "glimpses of an episode; at most so many for dt-ram")
+    glimpse_size: int = setting(4, "side of a glimpse in pixels")
+    scales: int = setting(1, "glimpses of doubling size at a place, each pooled to the first")
+    glimpse_width: int = setting(128, "units for what was seen, and as many for where")
+    width: int = setting(256, "units of the recurrent core")
+    locator_width: int = setting(128, "hidden units of the locator")
+    core: str = setting("rnn", "rnn (rectified, as the authors) or gru")
+    location_features: int = setting(
+        0, "octaves of sines and cosines by which a location is told, besides its coordinates"
+    )
+    policy_memory: int = setting(
+        0, "units of a memory of the policy's own; without one it reads the core's state only"
+    )
+    moves: str = setting("absolute", "the locator says where to look, or (relative) how far to go")
+    stride: float = setting(0.5, "longest relative move, in half canvases")
+
+    epochs: int = setting(1500, "passes over the training canvases")
+    batch_size: int = setting(128, "episodes in an update")
+    learning_rate: float = setting(3e-4, "Adam's step size")
+    policy_learning_rate: float | None = setting(
+        None, "that of the policy; the same as the discriminator's if left open"
+    )
+    schedule: str = setting("constant", "step sizes over the run: constant or cosine (to zero)")
+    location_std: float = setting(0.05, "deviation of sampled locations at the start")
+    location_std_end: float | None = setting(None, "and at the end; the same if left open")
+    credit: str = setting(
+        "final", "pay the reward at the end (final), or its gain at each glimpse (dense)"
+    )
+    discount: float = setting(1.0, "discount of later gains under dense credit")
+    step_discount: float = setting(
+        0.99, "what a glimpse leaves of the reward of dt-ram; ram is paid in full"
+    )
+    supervision: str = setting("last", "classify after the last glimpse only, or after all")
+    normalise_advantage: bool = setting(False, "divide advantages by their deviation in a batch")
+    policy_weight: float = setting(0.01, "weight of REINFORCE beside the other losses")
+    leak_reward_gradient: bool = setting(
+        False, "let the reward carry a gradient into the discriminator, as the authors' code does"
+    )
+
+    evaluate_every: int = setting(1, "epochs between two rows of metrics.jsonl")
+    checkpoint_every: int = setting(10, "epochs between two checkpoints")
+    threads: int | None = setting(None, "processor threads; all cores if left open")
+    device: str = setting("auto", "auto (a GPU if there is one), cpu, cuda, mps ...")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reward not in REWARDS:
+            raise UserError(unknown_name("reward", self.reward, REWARDS))
+        if REWARDS[self.reward].needs_ensemble:
+            raise UserError(f"reward {self.reward} needs an ensemble, which digits do not have")
+        for name, known in (
+            ("model", MODELS),
+            ("core", CORES),
+            ("moves", MOVES),
+            ("credit", CREDITS),
+            ("supervision", SUPERVISIONS),
+            ("schedule", SCHEDULES),
+            ("placement", PLACEMENTS),
+        ):
+            if getattr(self, name) not in known:
+                raise UserError(unknown_name(name, getattr(self, name), known))
+        self.fill("policy_learning_rate", self.learning_rate)
+        self.fill("location_std_end", self.location_std)
+        self.fill("threads", os.cpu_count() or 1)
+        self.require(
+            "steps glimpse_size scales glimpse_width width locator_width epochs batch_size "
+            "train_images validation_images test_images threads evaluate_every checkpoint_every",
+            lambda v: v >= 1,
+            "at least 1",
+        )
+        self.require(
+            "seed clutter location_features policy_memory learning_rate policy_learning_rate "
+            "policy_weight",
+            lambda v: v >= 0,
+            "zero or positive",
+        )
+        self.require("discount step_discount", lambda v: 0 <= v <= 1, "between 0 and 1")
+        self.require("location_std location_std_end stride", lambda v: v > 0, "positive")
+        self.require("canvas_size", lambda v: v >= DIGIT, f"at least {DIGIT}, the size of a digit")
+        self.require(
+            "clutter_size",
+            lambda v: 1 <= v <= DIGIT,
+            f"between 1 and {DIGIT}, the size of the digits it is cut from",
+        )
+        self.require(
+            "batch_size", lambda v: v <= self.train_images, "at most the number of train images"
+        )
+        reach = self.glimpse_size * 2 ** (self.scales - 1)
+        if reach > 2 * self.canvas_size:
+            raise UserError(
+                f"scales {self.scales} of glimpse-size {self.glimpse_size} make a glimpse of "
+                f"{reach} pixels: more than twice the canvas-size {self.canvas_size}"
+            )
+        if self.discount < 1 and self.credit == "final":
+            raise UserError("discount below 1 needs credit dense: a final reward has no later gain")
+        if self.leak_reward_gradient and self.oracle:
+            raise UserError("leak-reward-gradient excludes oracle: an oracle is frozen")
+        if self.leak_reward_gradient and REWARDS[self.reward].shape is None:
+            raise UserError(f"leak-reward-gradient: reward {self.reward} has no gradient to leak")
+
+    @property
+    def stops(self) -> bool:
+        """Whether the policy decides when to stop."""
+        return self.model == "dt-ram"
+
+    @property
+    def updates_per_epoch(self) -> int:
+        return math.ceil(self.train_images / self.batch_size)
+
+    def progress(self, update: int) -> float:
+        """How much of the run lies behind an update, from 0 to 1."""
+        return update / (self.epochs * self.updates_per_epoch)
+
+    def location_std_at(self, progress: float) -> float:
+        assert self.location_std_end is not None
+        return self.location_std + progress * (self.location_std_end - self.location_std)
+
+    def step_size_factor(self, progress: float) -> float:
+        if self.schedule == "constant":
+            return 1.0
+        return 0.5 * (1.0 + math.cos(math.pi * progress))

@@ -1,0 +1,87 @@
+"""What a model is worth: accuracy with mean glimpses, and the health of its discriminator."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from irrl.diagnostics import discriminator_health
+from irrl.rewards import reward
+from irrl.seeding import stream
+from irrl.tasks.digits.config import DIGIT, DigitsConfig
+from irrl.tasks.digits.data import Canvases, layout_of, test_set
+from irrl.tasks.digits.model import Discriminator, Policy
+from irrl.tasks.digits.rollout import Trajectory, rollout
+from irrl.tasks.digits.state import choose_device, restored_models
+
+CHUNK = 1_000  # canvases at a time
+
+
+def evaluate(
+    config: DigitsConfig, discriminator: Discriminator, policy: Policy, canvases: Canvases
+) -> dict[str, Any]:
+    """Metrics of episodes without chance, one for each canvas; first locations are the same in
+    every evaluation of a run. Changes nothing.
+    """
+    log_probs, lengths, on_digit = [], [], []
+    for start in range(0, len(canvases.labels), CHUNK):
+        part = canvases.part(start, start + CHUNK)
+        trajectory, judged = play(config, discriminator, policy, part, start)
+        log_probs.append(trajectory.last(judged).cpu().numpy())
+        lengths.append(trajectory.lengths.cpu().numpy())
+        on_digit.append(share_on_digit(config, trajectory, part.corners))
+    health = discriminator_health(
+        np.concatenate(log_probs), canvases.labels, reward(config.reward, validate=False)
+    )
+    return {
+        "accuracy": health.pop("discriminator_accuracy"),
+        "steps": float(np.concatenate(lengths).mean()),
+        "share_on_digit": float(np.concatenate(on_digit).mean()),
+        **health,
+    }
+
+
+@torch.no_grad()
+def play(
+    config: DigitsConfig,
+    discriminator: Discriminator,
+    policy: Policy,
+    canvases: Canvases,
+    start: int = 0,
+) -> tuple[Trajectory, Tensor]:
+    """Episodes without chance on canvases ``start``, ... of a set, and log q after each glimpse."""
+    device = discriminator.classify.weight.device
+    canvas = discriminator.retina.prepare(torch.from_numpy(canvases.images).to(device))
+    first = first_locations(config, start, len(canvas)).to(device)
+    trajectory = rollout(discriminator, policy, canvas, first, config.steps)
+    return trajectory, discriminator.log_probs(trajectory.memory.states)
+
+
+def first_locations(config: DigitsConfig, start: int, count: int) -> Tensor:
+    uniform = stream(config.seed, "evaluation").random((start + count, 2), np.float32)
+    return torch.from_numpy(2 * uniform[start:] - 1)
+
+
+def share_on_digit(config: DigitsConfig, trajectory: Trajectory, corners: np.ndarray) -> np.ndarray:
+    """Of each episode, the share of glimpses whose centre lies in the digit's square."""
+    pixel = 0.5 * (trajectory.locations.cpu().numpy() + 1.0) * config.canvas_size
+    inside = pixel[..., ::-1] - corners  # (steps, batch, 2): row, column
+    hits = ((inside >= 0) & (inside < DIGIT)).all(axis=-1)
+    lengths = trajectory.lengths.cpu().numpy()
+    taken = np.arange(len(hits))[:, None] < lengths
+    return (hits & taken).sum(axis=0) / lengths
+
+
+def evaluate_arrays(config: DigitsConfig, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Metrics of the arrays of a checkpoint, on canvases with test digits."""
+    discriminator, policy = restored_models(config, arrays, choose_device(config))
+    return evaluate_test(config, discriminator, policy)
+
+
+def evaluate_test(
+    config: DigitsConfig, discriminator: Discriminator, policy: Policy
+) -> dict[str, Any]:
+    canvases = test_set(config.seed, layout_of(config), config.test_images)
+    figures = evaluate(config, discriminator, policy, canvases)
+    return {f"test_{name}": value for name, value in figures.items()}

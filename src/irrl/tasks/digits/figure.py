@@ -1,0 +1,38 @@
+"""The comparison of rewards as one picture: accuracy, where it looks, how long it looks."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from irrl.errors import UserError
+from irrl.plots import draw_curves, plt
+from irrl.report import group_by_reward, learning_curves
+from irrl.run import Run
+
+METRICS = ("accuracy", "best_accuracy", "test_accuracy", "steps", "seconds")
+"""What a comparison of digit runs reports."""
+
+SAME = ("model", "canvas_size", "placement", "epochs")
+
+
+def comparison_figure(runs: Sequence[Run]) -> Figure:
+    """Validation accuracy over epochs; beside it the posterior of the label, or the glimpses."""
+    for name in SAME:
+        values = {run.settings[name] for run in runs}
+        if len(values) > 1:
+            shown = ", ".join(sorted(map(str, values)))
+            raise UserError(f"runs with different {name.replace('_', ' ')} do not compare: {shown}")
+    groups = group_by_reward(runs)
+    stops = runs[0].settings["model"] == "dt-ram"
+    panels = [
+        ("accuracy", "validation accuracy (%)"),
+        ("steps", "glimpses") if stops else ("discriminator_posterior", "posterior of the label"),
+    ]
+    figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
+    for panel, (metric, title) in zip(axes, panels, strict=True):
+        draw_curves(panel, {n: learning_curves(g, metric) for n, g in groups.items()})
+        panel.set(xlabel="epochs", ylabel=title)
+    axes[0].set_ylim(0, 100)
+    axes[0].legend(frameon=False, fontsize=8, loc="lower right")
+    figure.suptitle(f"{runs[0].settings['model'].upper()}", fontsize=10)
+    return figure

@@ -1,0 +1,269 @@
+"""The recurrent attention model: a discriminator that sees and remembers, a policy that looks.
+
+The **discriminator** is the glimpse network, the recurrent core and the classifier; it learns from
+the label. The **policy** is the locator (with DT-RAM, a stop as well) and the baseline; it reads
+the core's state and passes no gradient back. Locations are (column, row) in [-1, 1].
+
+Rolling out must go step by step, since each glimpse decides on the next. The gradient need not:
+`States` keeps what the forward pass computed and runs the backward pass by hand, with one matrix
+product over all steps for each weight. It is what autograd would give, at half the time.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from irrl.tasks.digits.config import DigitsConfig
+from irrl.tasks.digits.data import CLASSES, DEVIATION, MEAN
+
+STOP_LIMIT = 1e-3  # stop probabilities stay within [1e-3, 1 - 1e-3]
+
+
+class Retina(nn.Module):
+    """Cuts glimpses out of canvases: squares of doubling size, each pooled to the first."""
+
+    def __init__(self, config: DigitsConfig) -> None:
+        super().__init__()
+        self.canvas_size, self.size = config.canvas_size, config.glimpse_size
+        sides = [config.glimpse_size * 2**k for k in range(config.scales)]
+        self.margin = (sides[-1] + 1) // 2
+        self.stride = config.canvas_size + 2 * self.margin
+        for k, side in enumerate(sides):
+            span = torch.arange(side) + self.margin - side // 2
+            offsets = (span[:, None] * self.stride + span).flatten()
+            self.register_buffer(f"offsets{k}", offsets, persistent=False)
+
+    def prepare(self, images: Tensor) -> Tensor:
+        """Normalised pixels with a margin of zeros, one flat row for each image of bytes."""
+        pixels = images.float().mul_(1.0 / (255.0 * DEVIATION)).sub_(MEAN / DEVIATION)
+        return functional.pad(pixels, (self.margin,) * 4).flatten(1)
+
+    def forward(self, canvas: Tensor, location: Tensor) -> Tensor:
+        corner = (0.5 * (location + 1.0) * self.canvas_size).long()
+        start = (corner[:, 1] * self.stride + corner[:, 0])[:, None]
+        glimpses = []
+        for k, offsets in enumerate(self.buffers()):
+            pixels = canvas.gather(1, start + offsets)
+            if k > 0:
+                side = self.size * 2**k
+                square = pixels.view(-1, 1, side, side)
+                pixels = functional.avg_pool2d(square, 2**k).flatten(1)
+            glimpses.append(pixels)
+        return glimpses[0] if len(glimpses) == 1 else torch.cat(glimpses, dim=1)
+
+
+class Memory(NamedTuple):
+    """What a forward pass computed, steps first: all that the backward pass needs."""
+
+    glimpses: Tensor
+    places: Tensor
+    encoded: Tensor
+    features: Tensor
+    gates: Tensor
+    states: Tensor
+
+
+class Discriminator(nn.Module):
+    """Glimpse network, recurrent core, classifier: q(y | glimpses so far)."""
+
+    frequencies: Tensor
+
+    def __init__(self, config: DigitsConfig) -> None:
+        super().__init__()
+        seen, half, width = (
+            config.scales * config.glimpse_size**2,
+            config.glimpse_width,
+            config.width,
+        )
+        gates = {"rnn": 1, "gru": 3}[config.core]
+        octaves = torch.arange(config.location_features)
+        self.config = config
+        self.core, self.width = config.core, width
+        self.retina = Retina(config)
+        self.what = nn.Linear(seen, half)
+        self.where = nn.Linear(2 + 4 * len(octaves), half)
+        self.glimpse = nn.Linear(2 * half, width)  # of both halves: the sum of two layers
+        self.from_glimpse = nn.Linear(width, gates * width)
+        self.from_state = nn.Linear(width, gates * width)
+        self.classify = nn.Linear(width, CLASSES)
+        self.register_buffer("frequencies", 0.5 * math.pi * 2.0**octaves, persistent=False)
+
+    def blank(self, steps: int, batch: int) -> Memory:
+        """Room for an episode."""
+        like = self.what.weight
+        sizes = (
+            self.what.in_features, self.where.in_features, self.glimpse.in_features, self.width,
+            4 * self.width if self.core == "gru" else 0, self.width,
+        )  # fmt: skip
+        return Memory(*(like.new_empty(steps, batch, size) for size in sizes))
+
+    @torch.no_grad()
+    def look(self, memory: Memory, t: int, canvas: Tensor, location: Tensor) -> Tensor:
+        """Take glimpse ``t`` of an episode; returns the new state of the core."""
+        memory.glimpses[t] = self.retina(canvas, location)
+        memory.places[t] = self.tell_place(location)
+        return self.remember(memory, t)
+
+    @torch.no_grad()
+    def remember(self, memory: Memory, t: int) -> Tensor:
+        """The state after glimpse ``t``, which is in the memory already."""
+        what, where = memory.encoded[t].chunk(2, dim=1)
+        _linear(self.what, memory.glimpses[t], what).relu_()
+        _linear(self.where, memory.places[t], where).relu_()
+        features = _linear(self.glimpse, memory.encoded[t], memory.features[t]).relu_()
+        state = memory.states[t]
+        if self.core == "rnn":
+            _linear(self.from_glimpse, features, state)
+            if t > 0:
+                state.addmm_(memory.states[t - 1], self.from_state.weight.t())
+            return state.add_(self.from_state.bias).relu_()
+        before = memory.states[t - 1] if t > 0 else torch.zeros_like(state)
+        reset, update, new, recalled = memory.gates[t].chunk(4, dim=1)
+        driven = self.from_glimpse(features)
+        kept = self.from_state(before)
+        both = driven[:, : 2 * self.width] + kept[:, : 2 * self.width]
+        torch.sigmoid(both, out=memory.gates[t][:, : 2 * self.width])
+        recalled.copy_(kept[:, 2 * self.width :])
+        torch.tanh(torch.addcmul(driven[:, 2 * self.width :], reset, recalled), out=new)
+        return torch.lerp(new, before, update, out=state)
+
+    def tell_place(self, location: Tensor) -> Tensor:
+        """A location as features: its coordinates, and waves of doubling frequency of them."""
+        if len(self.frequencies) == 0:
+            return location
+        phase = (location[:, :, None] * self.frequencies).flatten(1)
+        return torch.cat([location, phase.sin(), phase.cos()], dim=1)
+
+    def states(self, memory: Memory) -> Tensor:
+        """The states of an episode, (steps, batch, width), with their gradient."""
+        trunk = (self.what, self.where, self.glimpse, self.from_glimpse, self.from_state)
+        weights = [parameter for layer in trunk for parameter in (layer.weight, layer.bias)]
+        return States.apply(memory, self.core, *weights)
+
+    def log_probs(self, states: Tensor) -> Tensor:
+        return functional.log_softmax(self.classify(states), dim=-1)
+
+
+def _linear(layer: nn.Linear, x: Tensor, out: Tensor) -> Tensor:
+    return torch.addmm(layer.bias, x, layer.weight.t(), out=out)
+
+
+class States(torch.autograd.Function):
+    """States of the core as a function of the weights, for an episode that was rolled out."""
+
+    @staticmethod
+    def forward(ctx: Any, memory: Memory, core: str, *weights: Tensor) -> Tensor:
+        ctx.memory, ctx.core = memory, core
+        ctx.save_for_backward(*weights)
+        return memory.states.view_as(memory.states)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
+        (grad_states,) = grad_outputs
+        memory: Memory = ctx.memory
+        weights = ctx.saved_tensors
+        what, _, _, _, glimpse, _, from_glimpse, _, from_state, _ = weights
+        through_time = _rnn_backward if ctx.core == "rnn" else _gru_backward
+        driven, kept = through_time(memory, from_state, grad_states)
+        before = memory.states[:-1].flatten(0, 1)
+        half = what.shape[0]
+
+        driven, kept = driven.flatten(0, 1), kept.flatten(0, 1)
+        batch = grad_states.shape[1]
+        features = (driven @ from_glimpse).mul_(memory.features.flatten(0, 1) > 0)
+        encoded = (features @ glimpse).mul_(memory.encoded.flatten(0, 1) > 0)
+        grad_what, grad_where = encoded[:, :half], encoded[:, half:]
+        grads = [
+            grad_what.t() @ memory.glimpses.flatten(0, 1), grad_what.sum(0),
+            grad_where.t() @ memory.places.flatten(0, 1), grad_where.sum(0),
+            features.t() @ memory.encoded.flatten(0, 1), features.sum(0),
+            driven.t() @ memory.features.flatten(0, 1), driven.sum(0),
+            kept[batch:].t() @ before, kept.sum(0),
+        ]  # fmt: skip
+        return None, None, *grads
+
+
+def _rnn_backward(memory: Memory, from_state: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradient of what goes into the rectifier of each step, from glimpse and state alike."""
+    steps = len(grad)
+    grads = torch.empty_like(grad)
+    awake = memory.states > 0
+    for t in reversed(range(steps)):
+        total = grad[t] if t == steps - 1 else torch.addmm(grad[t], grads[t + 1], from_state)
+        torch.mul(total, awake[t], out=grads[t])
+    return grads, grads
+
+
+def _gru_backward(memory: Memory, from_state: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradients of the two linear maps into the gates: of the glimpse, of the state before."""
+    steps, batch, width = grad.shape
+    reset, update, new, recalled = memory.gates.split(width, dim=2)
+    before = torch.cat([torch.zeros_like(memory.states[:1]), memory.states[:-1]])
+    # What does not depend on the gradient from above, for all steps at once.
+    of_update = (before - new) * update * (1.0 - update)
+    of_new = (1.0 - update) * (1.0 - new * new)
+    of_reset = of_new * recalled * reset * (1.0 - reset)
+    of_recalled = of_new * reset
+    kept = grad.new_empty(steps, batch, 3 * width)
+    from_above = torch.zeros_like(grad[0])
+    total = torch.empty_like(grad)
+    for t in reversed(range(steps)):
+        torch.add(grad[t], from_above, out=total[t])
+        torch.mul(total[t], of_reset[t], out=kept[t, :, :width])
+        torch.mul(total[t], of_update[t], out=kept[t, :, width : 2 * width])
+        torch.mul(total[t], of_recalled[t], out=kept[t, :, 2 * width :])
+        from_above = torch.addmm(total[t] * update[t], kept[t], from_state)
+    driven = torch.cat([kept[:, :, : 2 * width], total * of_new], dim=2)
+    return driven, kept
+
+
+class Policy(nn.Module):
+    """Where to look next, whether to stop, and what to expect.
+
+    The authors' policy reads the core's state, and nothing of its gradient goes back. That state is
+    shaped by classification, and early on says little about where things are. With
+    ``policy_memory`` the policy therefore keeps a trace of its own, the sum over glimpses of
+    what times where, learned from the reward, and knows where it is looking now.
+    """
+
+    def __init__(self, config: DigitsConfig) -> None:
+        super().__init__()
+        self.stops, self.relative, self.stride = (
+            config.stops, config.moves == "relative", config.stride,
+        )  # fmt: skip
+        seen, place = config.scales * config.glimpse_size**2, 2 + 4 * config.location_features
+        self.what = self.where = None
+        known = config.width
+        if config.policy_memory > 0:
+            self.what = nn.Linear(seen, config.policy_memory)
+            self.where = nn.Linear(place, config.policy_memory)
+            known += config.policy_memory + place
+        self.hidden = nn.Linear(known, config.locator_width)
+        self.act = nn.Linear(config.locator_width, 3 if config.stops else 2)
+        self.expect = nn.Linear(known, 1)
+
+    def trace(self, glimpses: Tensor, places: Tensor) -> Tensor | None:
+        """What each glimpse adds to the policy's own memory."""
+        if self.what is None or self.where is None:
+            return None
+        return functional.relu(self.what(glimpses)) * self.where(places)
+
+    def knows(self, states: Tensor, traces: Tensor | None, places: Tensor) -> Tensor:
+        """All that the policy decides by."""
+        return states if traces is None else torch.cat([states, traces, places], dim=-1)
+
+    def forward(self, known: Tensor, locations: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Mean of the next location, and the probability of stopping in place of going there."""
+        raw = self.act(functional.relu(self.hidden(known)))
+        mean = torch.tanh(raw[..., :2])
+        if self.relative:
+            mean = locations + self.stride * mean
+        if not self.stops:
+            return mean, None
+        return mean, torch.sigmoid(raw[..., 2]).clamp(STOP_LIMIT, 1.0 - STOP_LIMIT)
+
+    def baseline(self, known: Tensor) -> Tensor:
+        return self.expect(known)[..., 0]

@@ -1,0 +1,121 @@
+"""Glimpse paths over canvases, as a sheet and as an animation."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from irrl.checkpoint import last_checkpoint
+from irrl.errors import UserError
+from irrl.plots import plt, save_figure
+from irrl.run import CHECKPOINTS, Run, resume_command
+from irrl.seeding import stream
+from irrl.tasks.digits.config import DigitsConfig
+from irrl.tasks.digits.data import Canvases, layout_of, test_set
+from irrl.tasks.digits.evaluate import play
+from irrl.tasks.digits.state import choose_device, restored_models
+
+START, PATH, STOP = "#FFD700", "#00C853", "#FF1744"
+
+
+class Episode(NamedTuple):
+    """One canvas as one run looked at it."""
+
+    image: np.ndarray
+    label: int
+    guesses: np.ndarray  # after each glimpse
+    pixels: np.ndarray  # (glimpses, 2): column and row of each centre
+
+
+def save_play(runs: Sequence[Run], images: int, seed: int, output: Path) -> list[Path]:
+    """Write the sheet, and the animation under the same name with .gif; returns both."""
+    episodes = [episodes_of(*each) for each in _sets(runs, images, seed)]
+    size = DigitsConfig.from_settings(runs[0].settings).glimpse_size
+    sheet = draw_sheet(runs, episodes, size)
+    longest = max(len(e.pixels) for row in episodes for e in row)
+    moving = output.with_suffix(".gif")
+    frames = draw_sheet(runs, episodes, size, upto=1)
+
+    def draw(frame: int) -> list:
+        for axes, episode in zip(frames.axes, (e for row in episodes for e in row), strict=True):
+            axes.clear()
+            draw_episode(axes, episode, size, upto=min(frame + 1, len(episode.pixels)))
+        return []
+
+    animation = FuncAnimation(frames, draw, frames=longest + 4)
+    paths = [save_figure(sheet, output)]
+    animation.save(moving, writer=PillowWriter(fps=4), dpi=80)
+    plt.close(frames)
+    return [*paths, moving]
+
+
+def _sets(runs: Sequence[Run], images: int, seed: int) -> list[tuple[Run, DigitsConfig, Canvases]]:
+    configs = [DigitsConfig.from_settings(run.settings) for run in runs]
+    if len({c.canvas_size for c in configs}) > 1:
+        raise UserError("runs with different canvas sizes cannot look at the same canvases")
+    layout = layout_of(configs[0])
+    canvases = test_set(seed, layout, images)
+    return [(run, config, canvases) for run, config in zip(runs, configs, strict=True)]
+
+
+def episodes_of(run: Run, config: DigitsConfig, canvases: Canvases) -> list[Episode]:
+    checkpoint = last_checkpoint(run.folder / CHECKPOINTS)
+    if checkpoint is None:
+        raise UserError(f"{run.folder} has no checkpoint yet; `{resume_command(run.folder)}` first")
+    models = restored_models(config, checkpoint.arrays, choose_device(config))
+    trajectory, log_probs = play(config, *models, canvases)
+    guesses = log_probs.argmax(dim=-1).cpu().numpy()
+    pixels = 0.5 * (trajectory.locations.cpu().numpy() + 1.0) * config.canvas_size
+    episodes = []
+    for n, (image, label, _) in enumerate(zip(*canvases, strict=True)):
+        length = int(trajectory.lengths[n])
+        episodes.append(Episode(image, int(label), guesses[:length, n], pixels[:length, n]))
+    return episodes
+
+
+def draw_sheet(
+    runs: Sequence[Run], episodes: Sequence[Sequence[Episode]], size: int, upto: int | None = None
+) -> Figure:
+    """A row for each run, a column for each canvas."""
+    rows, columns = len(episodes), len(episodes[0])
+    figure, panels = plt.subplots(
+        rows, columns, figsize=(1.6 * columns, 1.95 * rows), squeeze=False, layout="constrained"
+    )
+    for run, line, row in zip(runs, panels, episodes, strict=True):
+        for axes, episode in zip(line, row, strict=True):
+            draw_episode(axes, episode, size, upto)
+        settings = run.settings
+        line[0].set_ylabel(f"{settings['model']}\n{settings['reward']}", fontsize=7)
+    return figure
+
+
+def draw_episode(axes: Axes, episode: Episode, size: int, upto: int | None = None) -> None:
+    """The canvas, the path in green, its start yellow and its end red; guess and truth above."""
+    path = episode.pixels[:upto]
+    side = len(episode.image)
+    axes.imshow(episode.image, cmap="gray", extent=(0, side, side, 0))
+    axes.plot(*path.T, color=PATH, lw=0.9)
+    for n, (column, row) in enumerate(path):
+        ended = n == len(episode.pixels) - 1
+        colour = STOP if ended else START if n == 0 else PATH
+        corner = (column - size / 2, row - size / 2)
+        axes.add_patch(
+            Rectangle(corner, size, size, fill=False, ec=colour, lw=1.0, zorder=3 + ended)
+        )
+    guess = int(episode.guesses[len(path) - 1])
+    right = guess == episode.label
+    axes.set_title(
+        f"{guess} (true {episode.label}), {len(path)} glimpses",
+        fontsize=6.5, color="black" if right else STOP, pad=2,
+    )  # fmt: skip
+    axes.set(xticks=[], yticks=[], xlim=(0, side), ylim=(side, 0))
+
+
+def default_seed() -> int:
+    """A seed for the choice of canvases that nobody picked."""
+    return int(stream(0, "evaluation").integers(1_000_000))

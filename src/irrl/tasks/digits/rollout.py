@@ -1,0 +1,105 @@
+"""Episodes: from a batch of canvases to glimpses, states and actions."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from irrl.seeding import stream
+from irrl.tasks.digits.config import DigitsConfig
+from irrl.tasks.digits.model import Discriminator, Memory, Policy
+
+STOP_THRESHOLD = 0.5  # in evaluation, where stopping is not drawn
+
+
+class Draws(NamedTuple):
+    """The random numbers of some episodes, drawn beforehand; the batch is the last but one axis."""
+
+    first: Tensor  # (batch, 2): first location, uniform
+    noise: Tensor  # (steps - 1, batch, 2): of locations, standard normal
+    coins: Tensor  # (steps - 1, batch): uniform, for stopping; empty for RAM
+
+    def batch(self, first: int, last: int) -> "Draws":
+        return Draws(self.first[first:last], self.noise[:, first:last], self.coins[:, first:last])
+
+
+class Trajectory(NamedTuple):
+    """A batch of episodes. Actions are taken after all glimpses but the last, t = 0..steps-2."""
+
+    memory: Memory  # what the discriminator computed on the way
+    locations: Tensor  # (steps, batch, 2): where each glimpse was taken
+    samples: Tensor  # (steps - 1, batch, 2): next locations as drawn, before they were clamped
+    lengths: Tensor  # (batch): glimpses until the episode ended
+
+    @property
+    def steps(self) -> int:
+        return len(self.locations)
+
+    @property
+    def moved(self) -> Tensor:
+        """(steps - 1, batch): whether the action was to go on."""
+        return self._action < self.lengths - 1
+
+    @property
+    def stopped(self) -> Tensor:
+        """(steps - 1, batch): whether the action was to stop."""
+        return self._action == self.lengths - 1
+
+    @property
+    def _action(self) -> Tensor:
+        return torch.arange(self.steps - 1, device=self.lengths.device)[:, None]
+
+    def last(self, per_step: Tensor) -> Tensor:
+        """The entries of (steps, batch, ...) at the last glimpse of each episode."""
+        if len(per_step) == 1:  # kept for the last glimpse only
+            return per_step[0]
+        return per_step[self.lengths - 1, torch.arange(len(self.lengths), device=per_step.device)]
+
+
+def draw_epoch(config: DigitsConfig, epoch: int, device: torch.device) -> tuple[Tensor, Draws]:
+    """Order of the canvases in an epoch, and all random numbers of its episodes."""
+    count, actions = config.train_images, config.steps - 1
+    order = stream(config.seed, "data", 3, epoch).permutation(count)
+    rng = stream(config.seed, "policy", 1, epoch)
+    first = stream(config.seed, "environment", epoch).random((count, 2), np.float32) * 2 - 1
+    noise = rng.standard_normal((actions, count, 2), np.float32)
+    coins = rng.random((actions, count if config.stops else 0), np.float32)
+    draws = Draws(*(torch.from_numpy(array).to(device) for array in (first, noise, coins)))
+    return torch.from_numpy(order).to(device), draws
+
+
+@torch.no_grad()
+def rollout(
+    discriminator: Discriminator,
+    policy: Policy,
+    canvas: Tensor,
+    first: Tensor,
+    steps: int,
+    chance: Draws | None = None,
+    std: float = 0.0,
+) -> Trajectory:
+    """Episodes of a batch of canvases.
+
+    With ``chance`` locations and stops are drawn, as in training; without it locations are the
+    means, and an episode stops where that is the more likely.
+    """
+    batch = len(first)
+    memory = discriminator.blank(steps, batch)
+    locations, samples = first.new_empty(steps, batch, 2), first.new_empty(steps - 1, batch, 2)
+    locations[0] = first
+    lengths = torch.full((batch,), 1 if policy.stops else steps, device=first.device)
+    running = torch.ones(batch, dtype=torch.bool, device=first.device)
+    trace: Tensor | None = None
+    for t in range(steps - 1):
+        state = discriminator.look(memory, t, canvas, locations[t])
+        added = policy.trace(memory.glimpses[t], memory.places[t])
+        trace = added if trace is None or added is None else trace + added
+        mean, stop = policy(policy.knows(state, trace, memory.places[t]), locations[t])
+        samples[t] = mean if chance is None else torch.add(mean, chance.noise[t], alpha=std)
+        torch.clamp(samples[t], -1.0, 1.0, out=locations[t + 1])
+        if stop is not None:
+            running &= (STOP_THRESHOLD if chance is None else chance.coins[t]) >= stop
+            lengths += running
+    discriminator.look(memory, steps - 1, canvas, locations[steps - 1])
+    return Trajectory(memory, locations, samples, lengths)

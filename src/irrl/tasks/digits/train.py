@@ -1,0 +1,244 @@
+"""Hard attention: a policy is paid for glimpses from which a discriminator can tell the digit.
+
+The loop of the paper is `learn_batch`: rollout, reward, policy, discriminator. Everything around it
+prepares canvases and random numbers, and looks at the models it leaves behind.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from irrl.diagnostics import discriminator_health
+from irrl.errors import UserError
+from irrl.losses import baseline_loss, gaussian_log_prob, reinforce_loss
+from irrl.returns import gains, rewards_to_go
+from irrl.rewards import reward
+from irrl.run import Run
+from irrl.tasks.digits.config import DigitsConfig
+from irrl.tasks.digits.data import (
+    CLASSES,
+    Canvases,
+    fresh_training_set,
+    layout_of,
+    train_and_validation,
+)
+from irrl.tasks.digits.evaluate import evaluate, evaluate_test
+from irrl.tasks.digits.model import Policy
+from irrl.tasks.digits.rollout import Draws, Trajectory, draw_epoch, rollout
+from irrl.tasks.digits.state import (
+    Learner,
+    choose_device,
+    initial_learner,
+    restored_learner,
+    to_checkpoint,
+)
+
+
+class Outcome(NamedTuple):
+    """What a batch of episodes came to: posteriors after the last glimpse, and lengths."""
+
+    log_probs: Tensor
+    lengths: Tensor
+
+
+def learn_batch(
+    config: DigitsConfig, learner: Learner, canvas: Tensor, labels: Tensor, draws: Draws, std: float
+) -> Outcome:
+    discriminator, policy, optimiser, oracle = learner
+
+    # trajectory = rollout(policy, label)
+    trajectory = rollout(discriminator, policy, canvas, draws.first, config.steps, draws, std)
+
+    # reward = shape(log q(y | trajectory), log p(y))
+    states = discriminator.states(trajectory.memory)
+    log_probs = discriminator.log_probs(judged(config, states))
+    judge = log_probs if oracle is None else oracle_log_probs(config, oracle, trajectory)
+    worth = worth_of(config, judge, labels)
+
+    # policy <- trajectory, reward
+    policy_loss = loss_of_policy(config, policy, states.detach(), trajectory, worth, std)
+
+    # discriminator <- trajectory, label
+    discriminator_loss = loss_of_discriminator(config, trajectory, log_probs, labels)
+
+    optimiser.zero_grad()
+    (policy_loss + discriminator_loss).backward()
+    optimiser.step()
+    return Outcome(trajectory.last(log_probs.detach()), trajectory.lengths)
+
+
+def judged(config: DigitsConfig, states: Tensor) -> Tensor:
+    """The states that are classified: all, unless only that of the last glimpse is needed."""
+    only_last = config.credit == "final" and config.supervision == "last" and not config.stops
+    return states[-1:] if only_last else states
+
+
+@torch.no_grad()
+def oracle_log_probs(config: DigitsConfig, oracle: Any, trajectory: Trajectory) -> Tensor:
+    """What a frozen discriminator makes of the same glimpses."""
+    memory = oracle.blank(trajectory.steps, len(trajectory.lengths))
+    memory.glimpses.copy_(trajectory.memory.glimpses)
+    for t in range(trajectory.steps):
+        memory.places[t] = oracle.tell_place(trajectory.locations[t])
+        oracle.remember(memory, t)
+    return oracle.log_probs(judged(config, memory.states))
+
+
+def worth_of(config: DigitsConfig, log_probs: Tensor, labels: Tensor) -> Tensor:
+    """What an episode is paid if it ends at a glimpse, for the last or for each (steps, batch)."""
+    steps = len(log_probs)
+    if config.leak_reward_gradient:
+        log_q = log_probs.gather(2, labels.expand(steps, -1)[..., None])[..., 0]
+        log_p = torch.full_like(log_q, -np.log(CLASSES))
+        paid = reward(config.reward).gain(torch, log_q, log_p)
+    else:
+        paid = reward(config.reward, validate=False)(log_probs, labels.expand(steps, -1))
+    if not config.stops:
+        return paid
+    taken = torch.arange(1, steps + 1, device=paid.device)[:, None]
+    return paid * config.step_discount**taken
+
+
+def returns_of(config: DigitsConfig, trajectory: Trajectory, worth: Tensor) -> Tensor:
+    """What followed each action, (steps - 1, batch)."""
+    if config.credit == "final":
+        return trajectory.last(worth).expand(trajectory.steps - 1, -1)
+    paid = torch.where(trajectory.moved, gains(worth), 0.0)
+    return rewards_to_go(paid, config.discount)
+
+
+def loss_of_policy(
+    config: DigitsConfig,
+    policy: Policy,
+    states: Tensor,
+    trajectory: Trajectory,
+    worth: Tensor,
+    std: float,
+) -> Tensor:
+    """REINFORCE with a learned baseline, for moves and, with DT-RAM, for stops."""
+    glimpses, places = trajectory.memory.glimpses[:-1], trajectory.memory.places[:-1]
+    added = policy.trace(glimpses, places)
+    known = policy.knows(states[:-1], None if added is None else added.cumsum(0), places)
+    mean, stop = policy(known, trajectory.locations[:-1])
+    log_prob = gaussian_log_prob(trajectory.samples, mean, std)
+    taken = trajectory.moved
+    if stop is not None:
+        log_prob = torch.where(taken, log_prob + torch.log1p(-stop), torch.log(stop))
+        taken = taken | trajectory.stopped
+    returns = returns_of(config, trajectory, worth)
+    expected = policy.baseline(known)
+    advantage = returns - expected.detach()
+    if config.normalise_advantage:
+        advantage = advantage / advantage[taken].std().clamp(min=1e-6)
+    if config.leak_reward_gradient:
+        leaking = torch.where(taken, log_prob * advantage, 0.0)
+        reinforce = -leaking.sum(dim=0).mean()
+    else:
+        reinforce = reinforce_loss(log_prob, advantage, taken)
+    return baseline_loss(expected, returns, taken) + config.policy_weight * reinforce
+
+
+def loss_of_discriminator(
+    config: DigitsConfig, trajectory: Trajectory, log_probs: Tensor, labels: Tensor
+) -> Tensor:
+    """Cross-entropy after the last glimpse; if all are supervised, that of the mean glimpse too."""
+    nll = -log_probs.gather(2, labels.expand(len(log_probs), -1)[..., None])[..., 0]
+    last = trajectory.last(nll).mean()
+    if config.supervision == "last":
+        return last
+    taken = torch.arange(len(nll), device=nll.device)[:, None] < trajectory.lengths
+    return last + torch.where(taken, nll, 0.0).sum() / taken.sum()
+
+
+# --- around the loop ---
+
+
+def train(config: DigitsConfig, run: Run) -> dict[str, Any]:
+    """Train, from the last checkpoint of the run if it has one; return the summary."""
+    torch.set_num_threads(config.threads or 1)
+    device = choose_device(config)
+    training, validation = train_and_validation(
+        config.seed, layout_of(config), config.train_images, config.validation_images
+    )
+    checkpoint = run.restore()
+    if checkpoint is None:
+        epoch, learner = 0, initial_learner(config, device)
+        run.log({"step": 0, **evaluate(config, learner.discriminator, learner.policy, validation)})
+    else:
+        epoch, learner = checkpoint.step, restored_learner(config, checkpoint, device)
+
+    while epoch < config.epochs:
+        if config.fresh_canvases and epoch > 0:
+            training = fresh_training_set(
+                config.seed, epoch, layout_of(config), config.train_images
+            )
+        figures = learn_epoch(config, learner, training, epoch, device)
+        epoch += 1
+        observe(config, run, epoch, learner, figures, validation)
+
+    row = run.rows()[-1]
+    seconds = run.seconds
+    return run.finish(
+        {
+            **{name: value for name, value in row.items() if name != "step"},
+            "best_accuracy": max(r["accuracy"] for r in run.rows()),
+            **evaluate_test(config, learner.discriminator, learner.policy),
+            "epochs": config.epochs,
+            "seconds": seconds,
+            "episodes_per_second": config.epochs * config.train_images / seconds,
+        }
+    )
+
+
+def learn_epoch(
+    config: DigitsConfig, learner: Learner, canvases: Canvases, epoch: int, device: torch.device
+) -> dict[str, float]:
+    """One pass over the canvases; returns figures of its episodes."""
+    order, draws = draw_epoch(config, epoch, device)
+    images = torch.from_numpy(canvases.images).to(device)
+    labels = torch.from_numpy(canvases.labels).to(device)
+    outcomes, truths = [], []
+    for number, first in enumerate(range(0, config.train_images, config.batch_size)):
+        progress = config.progress(epoch * config.updates_per_epoch + number)
+        set_step_sizes(config, learner.optimiser, config.step_size_factor(progress))
+        chosen = order[first : first + config.batch_size]
+        canvas = learner.discriminator.retina.prepare(images[chosen])
+        part = draws.batch(first, first + config.batch_size)
+        std = config.location_std_at(progress)
+        outcomes.append(learn_batch(config, learner, canvas, labels[chosen], part, std))
+        truths.append(labels[chosen])
+    log_probs = torch.cat([o.log_probs for o in outcomes]).cpu().numpy()
+    if not np.isfinite(log_probs).all():
+        raise UserError(
+            f"training came apart in epoch {epoch + 1}: its posteriors are not finite; "
+            "a smaller learning-rate helps"
+        )
+    health = discriminator_health(log_probs, torch.cat(truths).cpu().numpy(), reward(config.reward))
+    lengths = torch.cat([o.lengths for o in outcomes]).float().mean().item()
+    return {"steps": lengths, **health}
+
+
+def set_step_sizes(config: DigitsConfig, optimiser: torch.optim.Adam, factor: float) -> None:
+    sizes = (config.learning_rate, config.policy_learning_rate or 0.0)
+    for group, size in zip(optimiser.param_groups, sizes, strict=True):
+        group["lr"] = size * factor
+
+
+def observe(
+    config: DigitsConfig,
+    run: Run,
+    epoch: int,
+    learner: Learner,
+    figures: dict[str, float],
+    validation: Canvases,
+) -> None:
+    """Log a row and write a checkpoint where they are due."""
+    at_end = epoch == config.epochs
+    if at_end or epoch % config.evaluate_every == 0:
+        row = evaluate(config, learner.discriminator, learner.policy, validation)
+        sampled = {f"train_{name}": value for name, value in figures.items()}
+        run.log({"step": epoch, **row, **sampled})
+    if at_end or epoch % config.checkpoint_every == 0:
+        run.save(epoch, *to_checkpoint(learner))
