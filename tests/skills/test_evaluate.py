@@ -3,8 +3,9 @@ import math
 import numpy as np
 import pytest
 
+from irrl.diagnostics import calibration_error
 from irrl.tasks import make_config
-from irrl.tasks.skills.evaluate import calibration_error, evaluate
+from irrl.tasks.skills.evaluate import evaluate
 from irrl.tasks.skills.map import read_map
 from irrl.tasks.skills.tables import initial_tables
 

@@ -107,5 +107,5 @@ def fresh_training_set(seed: int, epoch: int, layout: Layout, count: int) -> Can
     return draw_canvases(read_mnist("train"), count, layout, stream(seed, "data", FRESH, epoch))
 
 
-def test_set(seed: int, layout: Layout, count: int) -> Canvases:
+def canvases_with_test_digits(seed: int, layout: Layout, count: int) -> Canvases:
     return draw_canvases(read_mnist("t10k"), count, layout, stream(seed, "data", TEST))

@@ -10,7 +10,7 @@ from irrl.diagnostics import discriminator_health
 from irrl.rewards import reward
 from irrl.seeding import stream
 from irrl.tasks.digits.config import DIGIT, DigitsConfig
-from irrl.tasks.digits.data import Canvases, layout_of, test_set
+from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.model import Discriminator, Policy
 from irrl.tasks.digits.rollout import Trajectory, rollout
 from irrl.tasks.digits.state import choose_device, restored_models
@@ -82,6 +82,6 @@ def evaluate_arrays(config: DigitsConfig, arrays: dict[str, np.ndarray]) -> dict
 def evaluate_test(
     config: DigitsConfig, discriminator: Discriminator, policy: Policy
 ) -> dict[str, Any]:
-    canvases = test_set(config.seed, layout_of(config), config.test_images)
+    canvases = canvases_with_test_digits(config.seed, layout_of(config), config.test_images)
     figures = evaluate(config, discriminator, policy, canvases)
     return {f"test_{name}": value for name, value in figures.items()}

@@ -14,7 +14,7 @@ from irrl.plots import colour_of, plt, tidy
 from irrl.rewards import REWARDS
 from irrl.run import CHECKPOINTS, Run
 from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.data import CLASSES, Canvases, layout_of, test_set
+from irrl.tasks.digits.data import CLASSES, Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play
 from irrl.tasks.digits.model import Discriminator, Policy
 from irrl.tasks.digits.state import choose_device, read_oracle, restored_models
@@ -44,7 +44,7 @@ def measure(run: Run, oracle_folder: Path, images: int, epochs: int) -> list[Pos
     if not paths:
         raise UserError(f"{run.folder} has no checkpoint to measure")
     chosen = np.unique(np.linspace(0, len(paths) - 1, min(epochs, len(paths))).round().astype(int))
-    canvases = test_set(config.seed, layout_of(config), images)
+    canvases = canvases_with_test_digits(config.seed, layout_of(config), images)
     found = []
     for path in (paths[i] for i in chosen):
         checkpoint = load_checkpoint(path)

@@ -16,7 +16,7 @@ from irrl.plots import plt, save_figure
 from irrl.run import CHECKPOINTS, Run, resume_command
 from irrl.seeding import stream
 from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.data import Canvases, layout_of, test_set
+from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play
 from irrl.tasks.digits.state import choose_device, restored_models
 
@@ -59,7 +59,7 @@ def _sets(runs: Sequence[Run], images: int, seed: int) -> list[tuple[Run, Digits
     if len({c.canvas_size for c in configs}) > 1:
         raise UserError("runs with different canvas sizes cannot look at the same canvases")
     layout = layout_of(configs[0])
-    canvases = test_set(seed, layout, images)
+    canvases = canvases_with_test_digits(seed, layout, images)
     return [(run, config, canvases) for run, config in zip(runs, configs, strict=True)]
 
 

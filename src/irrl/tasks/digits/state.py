@@ -73,9 +73,15 @@ def make_optimiser(
         {"params": list(policy.parameters()), "lr": config.policy_learning_rate},
     ]
     try:
-        return torch.optim.Adam(groups, fused=True)
+        optimiser = torch.optim.Adam(groups, fused=True)
     except RuntimeError:  # an older PyTorch, or a device that has none
-        return torch.optim.Adam(groups)
+        optimiser = torch.optim.Adam(groups)
+    for group in optimiser.param_groups:
+        for parameter in group["params"]:
+            # As Adam does with its first step, so that a run can be saved before that.
+            moments = {name: torch.zeros_like(parameter) for name in MOMENTS}
+            optimiser.state[parameter] = {**moments, "step": parameter.new_zeros(())}
+    return optimiser
 
 
 def load_oracle(config: DigitsConfig, device: torch.device) -> Discriminator:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from array_api_compat import array_namespace
 from torch import Tensor
 
 from irrl.diagnostics import discriminator_health
@@ -92,7 +93,7 @@ def worth_of(config: DigitsConfig, log_probs: Tensor, labels: Tensor) -> Tensor:
     if config.leak_reward_gradient:
         log_q = log_probs.gather(2, labels.expand(steps, -1)[..., None])[..., 0]
         log_p = torch.full_like(log_q, -np.log(CLASSES))
-        paid = reward(config.reward).gain(torch, log_q, log_p)
+        paid = reward(config.reward).gain(array_namespace(log_q), log_q, log_p)
     else:
         paid = reward(config.reward, validate=False)(log_probs, labels.expand(steps, -1))
     if not config.stops:
@@ -165,7 +166,7 @@ def train(config: DigitsConfig, run: Run) -> dict[str, Any]:
     checkpoint = run.restore()
     if checkpoint is None:
         epoch, learner = 0, initial_learner(config, device)
-        run.log({"step": 0, **evaluate(config, learner.discriminator, learner.policy, validation)})
+        observe(config, run, epoch, learner, {}, validation)
     else:
         epoch, learner = checkpoint.step, restored_learner(config, checkpoint, device)
 

@@ -1,0 +1,197 @@
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from irrl.tasks import make_config
+from irrl.tasks.digits.config import DigitsConfig
+from irrl.tasks.digits.model import Discriminator, Policy, Retina
+from irrl.tasks.digits.rollout import Draws, rollout
+
+
+def small(**settings):
+    defaults = {"canvas_size": 30, "steps": 5, "width": 7, "glimpse_width": 6, "locator_width": 5}
+    return DigitsConfig(**{**defaults, **settings})
+
+
+def episode(config, batch=4, seed=0):
+    """Models in double precision, and a sampled episode of random canvases."""
+    torch.manual_seed(seed)
+    discriminator, policy = Discriminator(config).double(), Policy(config).double()
+    canvas = discriminator.retina.prepare(torch.randint(256, (batch, 30, 30))).double()
+    noise = torch.randn(config.steps - 1, batch, 2).double()
+    coins = torch.rand(config.steps - 1, batch).double()
+    draws = Draws(torch.rand(batch, 2).double() * 2 - 1, noise, coins)
+    trajectory = rollout(discriminator, policy, canvas, draws.first, config.steps, draws, 0.2)
+    return discriminator, policy, canvas, trajectory
+
+
+def plain_states(discriminator, trajectory):
+    """The same forward pass as anyone would write it, for autograd."""
+    d, memory = discriminator, trajectory.memory
+    state, states = torch.zeros_like(memory.states[0]), []
+    for glimpse, place in zip(memory.glimpses, memory.places, strict=True):
+        both = torch.cat([functional.relu(d.what(glimpse)), functional.relu(d.where(place))], 1)
+        driven = d.from_glimpse(functional.relu(d.glimpse(both)))
+        kept = d.from_state(state)
+        if d.core == "rnn":
+            state = functional.relu(driven + kept)
+        else:
+            (dr, du, dn), (kr, ku, kn) = driven.chunk(3, 1), kept.chunk(3, 1)
+            reset, update = torch.sigmoid(dr + kr), torch.sigmoid(du + ku)
+            state = (1 - update) * torch.tanh(dn + reset * kn) + update * state
+        states.append(state)
+    return torch.stack(states)
+
+
+@pytest.mark.parametrize("core", ["rnn", "gru"])
+@pytest.mark.parametrize("features", [0, 3])
+def test_states_and_their_gradient_equal_those_of_autograd(core, features):
+    discriminator, _, _, trajectory = episode(small(core=core, location_features=features))
+    by_hand = discriminator.states(trajectory.memory)
+    plain = plain_states(discriminator, trajectory)
+    torch.testing.assert_close(by_hand, plain)
+    weights = torch.randn_like(plain)
+    trunk = [p for n, p in discriminator.named_parameters() if not n.startswith("classify")]
+    grads = torch.autograd.grad((by_hand * weights).sum(), trunk)
+    expected = torch.autograd.grad((plain * weights).sum(), trunk)
+    for grad, wanted in zip(grads, expected, strict=True):
+        torch.testing.assert_close(grad, wanted)
+
+
+def test_the_gru_is_that_of_pytorch():
+    config = small(core="gru")
+    discriminator, _, _, trajectory = episode(config)
+    cell = torch.nn.GRUCell(config.width, config.width).double()
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    layers = (discriminator.from_glimpse, discriminator.from_state)
+    values = [layer.weight for layer in layers] + [layer.bias for layer in layers]
+    cell.load_state_dict({n: v.detach() for n, v in zip(names, values, strict=True)})
+    state = torch.zeros_like(trajectory.memory.states[0])
+    for features, found in zip(trajectory.memory.features, trajectory.memory.states, strict=True):
+        state = cell(features, state)
+        torch.testing.assert_close(found, state.detach())
+
+
+def test_the_glimpse_layer_is_the_sum_of_the_papers_two():
+    config = small()
+    discriminator, *_ = episode(config)
+    what, where = torch.rand(2, 3, config.glimpse_width).double()
+    first, second = discriminator.glimpse.weight.split(config.glimpse_width, dim=1)
+    expected = what @ first.t() + where @ second.t() + discriminator.glimpse.bias
+    torch.testing.assert_close(discriminator.glimpse(torch.cat([what, where], 1)), expected)
+
+
+def naive_glimpse(image, column, row, side):
+    """Pixels around a point, zero outside, by counting."""
+    size = len(image)
+    rows = [int(0.5 * (row + 1) * size) - side // 2 + i for i in range(side)]
+    columns = [int(0.5 * (column + 1) * size) - side // 2 + j for j in range(side)]
+    return np.array(
+        [[image[i, j] if 0 <= i < size and 0 <= j < size else 0.0 for j in columns] for i in rows]
+    )
+
+
+@pytest.mark.parametrize(("size", "scales"), [(4, 1), (5, 1), (12, 3), (1, 2)])
+def test_glimpses_are_the_pixels_around_a_place(size, scales):
+    config = DigitsConfig(glimpse_size=size, scales=scales)
+    retina = Retina(config)
+    images = torch.randint(256, (6, 60, 60), dtype=torch.uint8)
+    corners = torch.tensor([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [0.0, 0.0]])
+    locations = torch.cat([corners, torch.rand(2, 2) * 2 - 1])
+    found = retina(retina.prepare(images), locations).view(6, scales, size, size)
+    normalised = (images.numpy() / 255 - 0.1307) / 0.3081
+    for n in range(6):
+        for k in range(scales):
+            glimpse = naive_glimpse(normalised[n], *locations[n].tolist(), size * 2**k)
+            pooled = glimpse.reshape(size, 2**k, size, 2**k).mean(axis=(1, 3))
+            np.testing.assert_allclose(found[n, k], pooled, atol=1e-5)
+
+
+def test_places_are_told_by_waves():
+    config = small(location_features=2)
+    discriminator, *_ = episode(config)
+    place = discriminator.tell_place(torch.tensor([[0.5, -1.0]]).double())[0]
+    phases = [0.25 * np.pi, 0.5 * np.pi, -0.5 * np.pi, -np.pi]
+    np.testing.assert_allclose(place, [0.5, -1.0, *np.sin(phases), *np.cos(phases)], atol=1e-7)
+
+
+@pytest.mark.parametrize("moves", ["absolute", "relative"])
+def test_moves(moves):
+    config = small(moves=moves, stride=0.4)
+    _, policy, _, trajectory = episode(config)
+    locations = trajectory.locations
+    assert locations.abs().max() <= 1
+    torch.testing.assert_close(locations[1:], trajectory.samples.clamp(-1, 1))
+    mean, stop = policy(trajectory.memory.states[:-1], locations[:-1])
+    assert stop is None
+    if moves == "relative":
+        assert (mean - locations[:-1]).abs().max() <= 0.4
+    else:
+        assert mean.abs().max() <= 1
+
+
+def test_dt_ram_stops_by_coins_and_at_the_end_by_force():
+    config = small(model="dt-ram", steps=6)
+    torch.manual_seed(1)
+    discriminator, policy = Discriminator(config), Policy(config)
+    with torch.no_grad():
+        policy.act.weight[2], policy.act.bias[2] = 0.0, 0.0  # a stop with probability one half
+    canvas = discriminator.retina.prepare(torch.randint(256, (4, 30, 30)))
+    coins = torch.full((5, 4), 0.9)
+    coins[0, 1], coins[3, 2], coins[4, 2] = 0.1, 0.1, 0.1
+    draws = Draws(torch.zeros(4, 2), torch.zeros(5, 4, 2), coins)
+    trajectory = rollout(discriminator, policy, canvas, draws.first, 6, draws, 0.1)
+    assert trajectory.lengths.tolist() == [6, 1, 4, 6]
+    assert trajectory.stopped.sum(0).tolist() == [0, 1, 1, 0]
+    assert trajectory.moved.sum(0).tolist() == [5, 0, 3, 5]
+    picked = trajectory.last(torch.arange(6)[:, None].expand(6, 4))
+    assert picked.tolist() == [5, 0, 3, 5]
+
+
+def test_stop_probabilities_are_bounded():
+    config = small(model="dt-ram")
+    policy = Policy(config)
+    with torch.no_grad():
+        policy.act.bias[2] = 1e6
+        _, stop = policy(torch.zeros(3, config.width), torch.zeros(3, 2))
+        assert stop.tolist() == pytest.approx([0.999] * 3)
+        policy.act.bias[2] = -1e6
+        _, stop = policy(torch.zeros(3, config.width), torch.zeros(3, 2))
+        assert stop.tolist() == pytest.approx([0.001] * 3)
+
+
+def test_the_policys_own_memory_is_a_sum_over_glimpses():
+    config = small(policy_memory=3, location_features=2)
+    _, policy, _, trajectory = episode(config)
+    memory = trajectory.memory
+    traces = policy.trace(memory.glimpses, memory.places).cumsum(0)
+    by_hand = torch.zeros_like(traces[0])
+    for t in range(config.steps):
+        seen = functional.relu(policy.what(memory.glimpses[t])) * policy.where(memory.places[t])
+        by_hand = by_hand + seen
+        torch.testing.assert_close(traces[t], by_hand)
+    known = policy.knows(memory.states, traces, memory.places)
+    mean, _ = policy(known[:-1], trajectory.locations[:-1])
+    noise = (trajectory.samples - mean) / 0.2  # what was drawn in the rollout comes back
+    torch.manual_seed(0)
+    Discriminator(config), Policy(config), torch.randint(256, (4, 30, 30))
+    torch.testing.assert_close(noise, torch.randn(config.steps - 1, 4, 2).double())
+
+
+def test_the_papers_sizes():
+    config = make_config("digits", "paper")
+    discriminator, policy = Discriminator(config), Policy(config)
+    shapes = {n: tuple(p.shape) for n, p in [*discriminator.named_parameters()] if "weight" in n}
+    assert shapes == {
+        "what.weight": (128, 16),
+        "where.weight": (128, 2),
+        "glimpse.weight": (256, 256),
+        "from_glimpse.weight": (256, 256),
+        "from_state.weight": (256, 256),
+        "classify.weight": (10, 256),
+    }
+    shapes = {n: tuple(p.shape) for n, p in policy.named_parameters() if "weight" in n}
+    assert shapes == {
+        "hidden.weight": (128, 256), "act.weight": (2, 128), "expect.weight": (1, 256),
+    }  # fmt: skip

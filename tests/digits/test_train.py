@@ -1,0 +1,334 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from irrl.checkpoint import checkpoint_paths, load_checkpoint
+from irrl.errors import UserError
+from irrl.rewards import reward
+from irrl.run import Run
+from irrl.tasks import make_config, train
+from irrl.tasks.digits.data import layout_of, train_and_validation
+from irrl.tasks.digits.rollout import draw_epoch, rollout
+from irrl.tasks.digits.state import initial_learner, restored_learner, to_checkpoint
+from irrl.tasks.digits.train import (
+    judged,
+    learn_batch,
+    loss_of_discriminator,
+    loss_of_policy,
+    oracle_log_probs,
+    returns_of,
+    worth_of,
+)
+
+CPU = torch.device("cpu")
+BATCH = 32
+
+
+class Scene:
+    """A learner of the smoke preset and one sampled batch of real digits."""
+
+    def __init__(self, preset="smoke", **settings):
+        self.config = make_config("digits", preset, train_images=64, batch_size=BATCH, **settings)
+        self.learner = initial_learner(self.config, CPU)
+        canvases, _ = train_and_validation(0, layout_of(self.config), BATCH, 0)
+        images = torch.from_numpy(canvases.images)
+        self.canvas = self.learner.discriminator.retina.prepare(images)
+        self.labels = torch.from_numpy(canvases.labels)
+        _, draws = draw_epoch(self.config, 0, CPU)
+        self.draws = draws.batch(0, BATCH)
+        discriminator, policy, *_ = self.learner
+        self.trajectory = rollout(
+            discriminator, policy, self.canvas, self.draws.first, self.config.steps, self.draws, 0.1
+        )
+        self.states = discriminator.states(self.trajectory.memory)
+        self.log_probs = discriminator.log_probs(judged(self.config, self.states))
+
+    def policy_loss(self):
+        worth = worth_of(self.config, self.log_probs, self.labels)
+        leaks = self.config.leak_reward_gradient
+        assert worth.requires_grad == leaks
+        return loss_of_policy(
+            self.config, self.learner.policy, self.states.detach(), self.trajectory, worth, 0.1
+        )
+
+
+def touched(model):
+    return {n for n, p in model.named_parameters() if p.grad is not None and p.grad.abs().max() > 0}
+
+
+def names(model):
+    return {n for n, _ in model.named_parameters()}
+
+
+MODELS = [
+    {"model": "ram"},
+    {"model": "dt-ram"},
+    {"model": "ram", "credit": "final", "supervision": "last", "core": "rnn", "policy_memory": 0},
+    {"model": "dt-ram", "credit": "final", "supervision": "last"},
+]
+
+
+@pytest.mark.parametrize("settings", MODELS)
+@pytest.mark.parametrize("paid", ["clipped-linear", "log", "accuracy"])
+def test_neither_the_reward_nor_the_locator_reaches_the_discriminator(mnist_cache, settings, paid):
+    scene = Scene(reward=paid, **settings)
+    scene.policy_loss().backward()
+    assert touched(scene.learner.discriminator) == set()
+    if paid != "accuracy":  # of which a batch may be all wrong
+        assert touched(scene.learner.policy) == names(scene.learner.policy)
+
+
+@pytest.mark.parametrize("settings", MODELS)
+def test_the_discriminators_loss_reaches_all_of_it_and_no_policy(mnist_cache, settings):
+    scene = Scene(**settings)
+    loss_of_discriminator(scene.config, scene.trajectory, scene.log_probs, scene.labels).backward()
+    assert touched(scene.learner.discriminator) == names(scene.learner.discriminator)
+    assert touched(scene.learner.policy) == set()
+
+
+@pytest.mark.parametrize("settings", MODELS)
+def test_the_authors_leak_reaches_the_discriminator(mnist_cache, settings):
+    scene = Scene(reward="log", leak_reward_gradient=True, **settings)
+    scene.policy_loss().backward()
+    assert touched(scene.learner.discriminator) == names(scene.learner.discriminator)
+    paid = worth_of(scene.config, scene.log_probs, scene.labels)
+    plain = Scene(reward="log", **settings)
+    torch.testing.assert_close(
+        paid.detach(), worth_of(plain.config, plain.log_probs, plain.labels), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_a_batch_moves_all_parameters(mnist_cache):
+    scene = Scene(model="dt-ram")
+    before = [p.clone() for m in scene.learner[:2] for p in m.parameters()]
+    learn_batch(scene.config, scene.learner, scene.canvas, scene.labels, scene.draws, 0.1)
+    after = [p for m in scene.learner[:2] for p in m.parameters()]
+    assert all((a != b).any() for a, b in zip(before, after, strict=True))
+
+
+def test_the_discriminator_is_judged_after_the_last_glimpse(mnist_cache):
+    scene = Scene(model="dt-ram", supervision="last")
+    loss = loss_of_discriminator(scene.config, scene.trajectory, scene.log_probs, scene.labels)
+    by_hand = [
+        -scene.log_probs[length - 1, n, scene.labels[n]].item()
+        for n, length in enumerate(scene.trajectory.lengths.tolist())
+    ]
+    assert loss.item() == pytest.approx(np.mean(by_hand), rel=1e-5)
+    everywhere = Scene(model="dt-ram", supervision="all")
+    loss = loss_of_discriminator(
+        everywhere.config, everywhere.trajectory, everywhere.log_probs, everywhere.labels
+    )
+    taken = [
+        -everywhere.log_probs[t, n, everywhere.labels[n]].item()
+        for n, length in enumerate(everywhere.trajectory.lengths.tolist())
+        for t in range(length)
+    ]
+    assert loss.item() == pytest.approx(np.mean(by_hand) + np.mean(taken), rel=1e-5)
+
+
+@pytest.mark.parametrize("model", ["ram", "dt-ram"])
+def test_dense_credit_adds_up_to_the_final_reward(mnist_cache, model):
+    dense, final = (Scene(model=model, credit=credit) for credit in ("dense", "final"))
+    worth = worth_of(dense.config, dense.log_probs, dense.labels)
+    returns = returns_of(dense.config, dense.trajectory, worth)
+    paid = returns_of(
+        final.config, final.trajectory, worth_of(final.config, final.log_probs, final.labels)
+    )
+    longer = dense.trajectory.lengths > 1
+    torch.testing.assert_close((returns[0] + worth[0])[longer], paid[0][longer])
+
+
+def test_dt_ram_is_paid_less_for_each_glimpse(mnist_cache):
+    scene = Scene(model="dt-ram", step_discount=0.9)
+    worth = worth_of(scene.config, scene.log_probs, scene.labels)
+    plain = reward("clipped-linear")(scene.log_probs, scene.labels.expand(scene.config.steps, -1))
+    for t in range(scene.config.steps):
+        torch.testing.assert_close(worth[t], plain[t] * 0.9 ** (t + 1))
+
+
+def test_reinforce_of_dt_ram_counts_the_actions_taken(mnist_cache):
+    """Against a loop over episodes and actions, with log-probabilities written out."""
+    scene = Scene(model="dt-ram", credit="final", policy_memory=0, moves="absolute")
+    config, policy, trajectory = scene.config, scene.learner.policy, scene.trajectory
+    worth = worth_of(config, scene.log_probs, scene.labels)
+    loss = scene.policy_loss().item()
+    mean, stop = policy(scene.states[:-1], trajectory.locations[:-1])
+    expected = policy.baseline(scene.states[:-1])
+    reinforce, errors = 0.0, []
+    for n, length in enumerate(trajectory.lengths.tolist()):
+        paid = worth[length - 1, n].item()
+        for t in range(min(length, config.steps - 1)):
+            advantage = paid - expected[t, n].item()
+            errors.append(advantage**2)
+            if t < length - 1:
+                normal = torch.distributions.Normal(mean[t, n], 0.1)
+                log_prob = normal.log_prob(trajectory.samples[t, n]).sum() + torch.log(
+                    1 - stop[t, n]
+                )
+            else:
+                log_prob = torch.log(stop[t, n])
+            reinforce -= log_prob.item() * advantage / BATCH
+    assert loss == pytest.approx(np.mean(errors) + config.policy_weight * reinforce, rel=1e-4)
+
+
+# --- an oracle ---
+
+
+def test_an_oracle_reads_the_same_glimpses(mnist_cache, digits_run):
+    scene = Scene(oracle=str(digits_run))
+    oracle = scene.learner.oracle
+    found = oracle_log_probs(scene.config, oracle, scene.trajectory)
+    own = rollout(oracle, scene.learner.policy, scene.canvas, scene.draws.first, 1)
+    torch.testing.assert_close(found[0], oracle.log_probs(own.memory.states)[0])
+    assert not any(p.requires_grad for p in oracle.parameters())
+
+
+def test_an_oracle_pays_and_stays_as_it_is(mnist_cache, digits_run):
+    scene = Scene(oracle=str(digits_run))
+    before = {n: p.clone() for n, p in scene.learner.oracle.named_parameters()}
+    online = {n: p.clone() for n, p in scene.learner.discriminator.named_parameters()}
+    learn_batch(scene.config, scene.learner, scene.canvas, scene.labels, scene.draws, 0.1)
+    assert all((before[n] == p).all() for n, p in scene.learner.oracle.named_parameters())
+    assert all((online[n] != p).any() for n, p in scene.learner.discriminator.named_parameters())
+
+
+@pytest.mark.parametrize("setting", ["glimpse_size", "steps", "canvas_size", "scales"])
+def test_an_oracle_that_sees_otherwise_is_refused(mnist_cache, digits_run, setting):
+    other = {"glimpse_size": 5, "steps": 7, "canvas_size": 64, "scales": 2}[setting]
+    with pytest.raises(UserError, match=f"cannot judge this run: its {setting.replace('_', '-')}"):
+        Scene(oracle=str(digits_run), **{setting: other})
+
+
+def test_an_oracle_of_another_task_is_refused(mnist_cache, smoke_run):
+    with pytest.raises(UserError, match="is a run of skills, not of digits"):
+        Scene(oracle=str(smoke_run))
+
+
+# --- runs ---
+
+
+def run_in(folder, **settings):
+    run = Run.create(folder, make_config("digits", "smoke", **settings))
+    train(run)
+    return run
+
+
+def content(folder):
+    """Everything a run left behind that must not depend on clocks or interruptions."""
+    files = {"metrics": (folder / "metrics.jsonl").read_bytes()}
+    for path in checkpoint_paths(folder / "checkpoints"):
+        files[path.name] = (path / "arrays.safetensors").read_bytes()
+    summary = json.loads((folder / "summary.json").read_text())
+    files["summary"] = {k: v for k, v in summary.items() if "second" not in k}
+    return files
+
+
+class StopError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"schedule": "cosine", "location_std_end": 0.01},
+        {"model": "dt-ram", "fresh_canvases": True, "core": "rnn"},
+    ],
+)
+@pytest.mark.parametrize("rows", [1, 3])
+def test_stopped_and_resumed_equals_never_stopped(mnist_cache, tmp_path, settings, rows):
+    settings = {**settings, "checkpoint_every": 2, "epochs": 5}
+    whole = run_in(tmp_path / "whole", **settings)
+    run = Run.create(tmp_path / "parts", make_config("digits", "smoke", **settings))
+    seen = []
+
+    def stop_after(row):
+        seen.append(row)
+        if len(seen) == rows:
+            raise StopError
+
+    run.listeners.append(stop_after)
+    with pytest.raises(StopError):
+        train(run)
+    train(Run.open(run.folder))
+    assert content(run.folder) == content(whole.folder)
+
+
+def test_evaluating_does_not_change_training(mnist_cache, tmp_path):
+    often = run_in(tmp_path / "a", evaluate_every=1)
+    seldom = run_in(tmp_path / "b", evaluate_every=4)
+    last = [
+        load_checkpoint(checkpoint_paths(r.folder / "checkpoints")[-1]) for r in (often, seldom)
+    ]
+    for name in last[0].arrays:
+        np.testing.assert_array_equal(last[0].arrays[name], last[1].arrays[name])
+
+
+def test_a_run_with_an_oracle_needs_its_folder_only_to_begin(mnist_cache, tmp_path, digits_run):
+    import shutil
+
+    oracle = shutil.copytree(digits_run, tmp_path / "oracle")
+    whole = run_in(tmp_path / "whole", oracle=str(oracle))
+    run = Run.create(tmp_path / "parts", make_config("digits", "smoke", oracle=str(oracle)))
+
+    def stop(row):
+        if row["step"] == 2:
+            raise StopError
+
+    run.listeners.append(stop)
+    with pytest.raises(StopError):
+        train(run)
+    shutil.rmtree(oracle)
+    train(Run.open(run.folder))
+    assert content(run.folder) == content(whole.folder)
+
+
+def test_killed_and_resumed_equals_never_stopped(mnist_cache, tmp_path):
+    """SIGKILL through the command line, as often as it takes to hit the middle; compare bytes."""
+    flags = ["--preset", "smoke", "--epochs", "12", "--train-images", "1024"]
+    command = [sys.executable, "-m", "irrl"]
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    subprocess.run([*command, "train", "digits", *flags, "--out", whole], check=True)
+    process = subprocess.Popen([*command, "train", "digits", *flags, "--out", parts])
+    kills = 0
+    while kills < 3:
+        started = kills + 1
+        while process.poll() is None and len(checkpoint_paths(parts / "checkpoints")) < 2 * started:
+            time.sleep(0.01)
+        if process.poll() is not None:
+            break
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        kills += 1
+        process = subprocess.Popen([*command, "resume", str(parts)])
+    assert process.wait() == 0 and kills > 0
+    assert content(parts) == content(whole)
+
+
+def test_a_checkpoint_holds_all_a_learner_is(mnist_cache):
+    scene = Scene(model="dt-ram")
+    learn_batch(scene.config, scene.learner, scene.canvas, scene.labels, scene.draws, 0.1)
+    arrays, state = to_checkpoint(scene.learner)
+    from irrl.checkpoint import Checkpoint
+
+    again = restored_learner(scene.config, Checkpoint(1, arrays, state), CPU)
+    same, _ = to_checkpoint(again)
+    assert same.keys() == arrays.keys()
+    assert all((same[n] == arrays[n]).all() for n in arrays)
+
+
+def test_a_checkpoint_of_another_configuration_is_refused(mnist_cache, digits_run, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(digits_run, tmp_path / "run")
+    (folder / "summary.json").unlink()
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "width": 16}))
+    with pytest.raises(UserError, match="of another configuration"):
+        train(Run.open(folder))
