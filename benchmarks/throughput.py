@@ -1,11 +1,16 @@
 """Throughput of training, against the limit of the machine in the same run.
 
-    python benchmarks/throughput.py skills [--output FILE]
+    python benchmarks/throughput.py skills|digits [--output FILE]
 
 For skills: iterations and environment steps per second on one core, the ratio to the slow twin
 of the tests, and the share of the limit. The limit is what the machine would reach if an iteration
 cost nothing but one softmax over the codes for each cell in which its trajectories end, which the
 reward cannot do without.
+
+For digits: episodes per second of the paper's RAM and of the `fast` preset, at batch 256 on all
+cores, and the share of the limit. The limit is what the machine would reach if an episode cost
+nothing but the arithmetic of its matrix products, forward and backward, at the speed of one dense
+product of 2304 x 256 by 256 x 256. Both are measured in turns, so that a busy machine slows both.
 """
 
 import argparse
@@ -101,12 +106,113 @@ def skills() -> dict[str, Any]:
     return result
 
 
+# --- digits ---
+
+ROUNDS, UPDATES = 12, 8
+
+
+def digits() -> dict[str, Any]:
+    import torch
+
+    result = {}
+    for name, settings in (
+        ("paper, batch 256", {"preset": "paper", "batch_size": 256}),
+        ("paper, batch 128", {"preset": "paper", "batch_size": 128}),
+        ("fast, batch 256", {"preset": "fast", "batch_size": 256}),
+    ):
+        config: Any = make_config("digits", **settings)  # type: ignore[arg-type]
+        torch.set_num_threads(config.threads)
+        rates, limits = measure_digits(config)
+        row = {
+            "threads": config.threads,
+            "episodes_per_second": round(statistics.median(rates)),
+            "limit_episodes_per_second": round(statistics.median(limits)),
+            "share_of_limit": round(
+                statistics.median(r / m for r, m in zip(rates, limits, strict=True)), 3
+            ),
+            "data_share_of_time": round(share_of_data(config, statistics.median(rates)), 3),
+            "peak_memory_megabytes": round(peak_memory_megabytes()),
+        }
+        result[name] = row
+        print(f"{name}:", ", ".join(f"{k} {v:,}" for k, v in row.items()), flush=True)
+    return result
+
+
+def measure_digits(config: Any) -> tuple[list[float], list[float]]:
+    """Episodes per second of training and of the limit, measured in turns."""
+    import torch
+
+    from irrl.tasks.digits.data import layout_of, train_and_validation
+    from irrl.tasks.digits.rollout import draw_epoch
+    from irrl.tasks.digits.state import initial_learner
+    from irrl.tasks.digits.train import learn_batch
+
+    device = torch.device("cpu")
+    learner = initial_learner(config, device)
+    canvases, _ = train_and_validation(0, layout_of(config), config.batch_size * UPDATES, 0)
+    images, labels = torch.from_numpy(canvases.images), torch.from_numpy(canvases.labels)
+    _, draws = draw_epoch(config, 0, device)
+    rows, weights = torch.randn(2304, 256), torch.randn(256, 256)
+    product = 2.0 * 2304 * 256 * 256
+
+    def train() -> None:
+        for first in range(0, len(labels), config.batch_size):
+            last = first + config.batch_size
+            canvas = learner.discriminator.retina.prepare(images[first:last])
+            part = draws.batch(first, last)
+            learn_batch(config, learner, canvas, labels[first:last], part, config.location_std)
+
+    def multiply() -> None:
+        for _ in range(100):
+            torch.mm(rows, weights)
+
+    train()
+    multiply()
+    rates, limits = [], []
+    for _ in range(ROUNDS):
+        rates.append(len(labels) / seconds(train))
+        limits.append(100 * product / seconds(multiply) / flops_per_episode(config, learner))
+    return rates, limits
+
+
+def flops_per_episode(config: Any, learner: Any) -> float:
+    """Multiplications and additions of the layers, forward and twice that backward."""
+    from torch import nn
+
+    once = learner.discriminator.classify
+    layers = [
+        layer
+        for model in (learner.discriminator, learner.policy)
+        for layer in model.modules()
+        if isinstance(layer, nn.Linear) and layer is not once
+    ]
+    judged = config.steps if config.credit == "dense" or config.supervision == "all" else 1
+    products = config.steps * sum(layer.weight.numel() for layer in layers)
+    return 6.0 * (products + judged * once.weight.numel())
+
+
+def share_of_data(config: Any, rate: float) -> float:
+    """Time to draw an epoch's canvases, beside the time to train on them."""
+    from irrl.tasks.digits.data import fresh_training_set, layout_of
+
+    fresh_training_set(0, 1, layout_of(config), 10)
+    drawing = seconds(lambda: fresh_training_set(0, 1, layout_of(config), config.train_images))
+    return drawing / (config.train_images / rate)
+
+
+def peak_memory_megabytes() -> float:
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("task", choices=["skills"])
+    parser.add_argument("task", choices=["skills", "digits"])
     parser.add_argument("--output", metavar="FILE", help="write JSON here, too")
     options = parser.parse_args()
-    result = {"task": options.task, "throughput": skills()}
+    measured = {"skills": skills, "digits": digits}[options.task]()
+    result = {"task": options.task, "throughput": measured}
     if options.output:
         made = provenance()
         made["command"] = "python benchmarks/throughput.py " + " ".join(sys.argv[1:])

@@ -61,10 +61,11 @@ def _train(parser: Parser, arguments: list[str]) -> int:
     parser.add_argument("--out", metavar="DIR", help="run folder (default: below runs/)")
     parser.add_argument("--tensorboard", action="store_true", help="also write DIR/tensorboard")
     options, given = parse_settings(parser, arguments)
+    from irrl import tasks
     from irrl.run import Run
-    from irrl.tasks import make_config
 
-    config = make_config(options.task, options.preset, **given)
+    config = tasks.make_config(options.task, options.preset, **given)
+    tasks.check(config)
     settings = config.to_json()
     name = f"{options.task}-{options.preset}-{settings['reward']}-seed{settings['seed']}"
     run = Run.create(Path("runs") / name if options.out is None else options.out, config)
@@ -198,6 +199,8 @@ def _compare(parser: Parser, arguments: list[str]) -> int:
             settings = {**given, "reward": reward, "seed": seed}
             config = tasks.make_config(options.task, options.preset, **settings)
             jobs.append(Job(f"{reward} seed {seed}", out / reward / f"seed-{seed}", config))
+    for job in jobs:
+        tasks.check(job.config)
     totals = {job.name: job.config.total_steps for job in jobs}
     with Bars(tasks.MERIT[options.task]) as bars:
         failures = run_all(
@@ -237,15 +240,16 @@ def _play(parser: Parser, arguments: list[str]) -> int:
     at_least(options, 1, "images")
     import secrets
 
-    from irrl.tasks import open_run
+    from irrl.tasks import open_run, task_module
 
     runs = [open_run(folder) for folder in options.runs]
+    if len({run.task for run in runs}) > 1:
+        raise UserError("runs of different tasks cannot be played side by side")
     seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
     if seed < 0:
         raise UserError(f"seed must be zero or positive, got {seed}")
-    written = _task_module(runs[0].task, "play").save_play(
-        runs, options.images, seed, Path(options.output)
-    )
+    play = task_module(runs[0].task, "play")
+    written = play.save_play(runs, options.images, seed, Path(options.output))
     print(f"seed {seed}", *written, sep="\n")
     return 0
 
@@ -266,16 +270,9 @@ def _plot(parser: Parser, arguments: list[str]) -> int:
 
 
 def _task_figures(task: str) -> Any:
-    return _task_module(task, "figure")
+    from irrl.tasks import task_module
 
-
-def _task_module(task: str, name: str) -> Any:
-    from importlib import import_module
-    from importlib.util import find_spec
-
-    if find_spec(f"irrl.tasks.{task}.{name}") is None:
-        raise UserError(f"{task} has nothing to {name}")
-    return import_module(f"irrl.tasks.{task}.{name}")
+    return task_module(task, "figure")
 
 
 # --- looking things up ---
@@ -376,10 +373,10 @@ def _noise_measure(options: Any, names: list[str]) -> int:
     from irrl.checkpoint import to_json_bytes, write_atomic
     from irrl.plots import save_figure
     from irrl.run import provenance
-    from irrl.tasks import open_run
+    from irrl.tasks import open_run, task_module
 
     runs = [open_run(folder) for folder in options.runs]
-    module = _task_module(runs[0].task, "measure")
+    module = task_module(runs[0].task, "measure")
     groups, record = {}, {}
     for run in runs:
         found = module.measure(run, Path(options.oracle), options.images, options.epochs)

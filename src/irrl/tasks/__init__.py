@@ -50,13 +50,30 @@ def config_class(task: str) -> type[Config]:
     return CONFIGS[task]
 
 
+def task_module(task: str, name: str) -> Any:
+    """A module of a task, or one line that says what it needs."""
+    try:
+        return import_module(f"irrl.tasks.{task}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name == f"irrl.tasks.{task}.{name}":
+            raise UserError(f"{task} has nothing to {name}") from None
+        if error.name == "torch":
+            raise UserError(f"{task} needs PyTorch: pip install 'irrl[torch]'") from None
+        raise
+
+
+def check(config: Config) -> None:
+    """Raise where training could not begin: data, device or oracle missing. Writes nothing."""
+    task_module(config.task, "train").check(config)
+
+
 def train(run: Run) -> dict[str, Any]:
     """Train a run from where it stands to its end; a finished run is left as it is."""
     if run.is_finished:
         return run.summary()
     config = config_of(run)
     with run.exclusive():
-        return import_module(f"irrl.tasks.{run.task}.train").train(config, run)
+        return task_module(run.task, "train").train(config, run)
 
 
 def evaluate(run: Run) -> tuple[int, dict[str, Any]]:
@@ -64,5 +81,5 @@ def evaluate(run: Run) -> tuple[int, dict[str, Any]]:
     checkpoint = last_checkpoint(run.folder / CHECKPOINTS)
     if checkpoint is None:
         raise UserError(f"{run.folder} has no checkpoint yet; `{resume_command(run.folder)}` first")
-    module = import_module(f"irrl.tasks.{run.task}.evaluate")
+    module = task_module(run.task, "evaluate")
     return checkpoint.step, module.evaluate_arrays(config_of(run), checkpoint.arrays)

@@ -68,15 +68,12 @@ def cache_folder() -> Path:
 
 def read_mnist(part: str) -> Digits:
     """The digits of a part, ``train`` (60,000) or ``t10k`` (10,000), from the cache folder."""
-    folder = cache_folder()
+    check_mnist()
     names = [name for name in FILES if name.startswith(part)]
     contents = []
     for name in names:
-        path = folder / name
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            raise UserError(f"no MNIST in {folder}; {_advice()}") from None
+        path = cache_folder() / name
+        content = path.read_bytes()
         if not is_genuine(name, content):
             raise UserError(
                 f"{path} is damaged: its SHA-256 is not that of MNIST; "
@@ -84,6 +81,13 @@ def read_mnist(part: str) -> Digits:
             )
         contents.append(content)
     return Digits(*(parse_idx(name, c) for name, c in zip(names, contents, strict=True)))
+
+
+def check_mnist() -> None:
+    """Raise if a file is not there."""
+    folder = cache_folder()
+    if not all((folder / name).is_file() for name in FILES):
+        raise UserError(f"no MNIST in {folder}; {_advice()}")
 
 
 def parse_idx(name: str, content: bytes) -> np.ndarray:

@@ -12,9 +12,8 @@ from matplotlib.patches import Rectangle
 
 from irrl.checkpoint import last_checkpoint
 from irrl.errors import UserError
-from irrl.plots import plt, save_figure
+from irrl.plots import FORMATS, plt, save_figure
 from irrl.run import CHECKPOINTS, Run, resume_command
-from irrl.seeding import stream
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play
@@ -34,6 +33,8 @@ class Episode(NamedTuple):
 
 def save_play(runs: Sequence[Run], images: int, seed: int, output: Path) -> list[Path]:
     """Write the sheet, and the animation under the same name with .gif; returns both."""
+    if output.suffix not in FORMATS:
+        raise UserError(f"cannot draw to {output}: its name must end in {', '.join(FORMATS)}")
     episodes = [episodes_of(*each) for each in _sets(runs, images, seed)]
     size = DigitsConfig.from_settings(runs[0].settings).glimpse_size
     sheet = draw_sheet(runs, episodes, size)
@@ -114,8 +115,3 @@ def draw_episode(axes: Axes, episode: Episode, size: int, upto: int | None = Non
         fontsize=6.5, color="black" if right else STOP, pad=2,
     )  # fmt: skip
     axes.set(xticks=[], yticks=[], xlim=(0, side), ylim=(side, 0))
-
-
-def default_seed() -> int:
-    """A seed for the choice of canvases that nobody picked."""
-    return int(stream(0, "evaluation").integers(1_000_000))

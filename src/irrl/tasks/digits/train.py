@@ -26,12 +26,14 @@ from irrl.tasks.digits.data import (
     train_and_validation,
 )
 from irrl.tasks.digits.evaluate import evaluate, evaluate_test
+from irrl.tasks.digits.mnist import check_mnist
 from irrl.tasks.digits.model import Policy
 from irrl.tasks.digits.rollout import Draws, Trajectory, draw_epoch, rollout
 from irrl.tasks.digits.state import (
     Learner,
     choose_device,
     initial_learner,
+    load_oracle,
     restored_learner,
     to_checkpoint,
 )
@@ -154,6 +156,14 @@ def loss_of_discriminator(
 
 
 # --- around the loop ---
+
+
+def check(config: DigitsConfig) -> None:
+    """Raise where training could not begin: no MNIST, no device, an oracle that cannot judge."""
+    device = choose_device(config)
+    if config.oracle:
+        load_oracle(config, device)
+    check_mnist()
 
 
 def train(config: DigitsConfig, run: Run) -> dict[str, Any]:

@@ -140,6 +140,10 @@ def _compile_loop(kernels_digest: str) -> Callable:
 _learn = _compile_loop(hashlib.sha256(Path(kernels.__file__).read_bytes()).hexdigest())
 
 
+def check(config: SkillsConfig) -> None:
+    """A configuration that could be made can be trained."""
+
+
 def train(config: SkillsConfig, run: Run) -> dict[str, Any]:
     """Train, from the last checkpoint of the run if it has one; return the summary."""
     room_map = read_map(config.map)
