@@ -4,8 +4,11 @@ import pytest
 from irrl.noise import (
     DeltaNoise,
     Moments,
+    describe_delta,
     exact_noise,
     expansion_valid_from,
+    measured_noise,
+    predicted_noise,
     slope_at_prior,
     slopes,
     taylor_noise,
@@ -156,3 +159,66 @@ def test_slope_at_the_prior_is_taken_from_above():
 def test_bad_arguments(call):
     with pytest.raises(ValueError):
         call()
+
+
+# --- measurement ---
+
+
+def test_delta_of_known_moments():
+    rng = np.random.default_rng(0)
+    symmetric = rng.normal(0.0, 0.1, 2000)
+    found = describe_delta(symmetric)
+    assert found.samples == 2000
+    assert found.mean == pytest.approx(symmetric.mean())
+    assert found.deviation == pytest.approx(symmetric.std(ddof=1))
+    assert found.p_zero_mean > 0.01 and found.p_symmetric > 0.01
+    shifted = describe_delta(symmetric + 0.02)
+    assert shifted.p_zero_mean < 1e-6 and shifted.p_symmetric == pytest.approx(found.p_symmetric)
+    skewed = describe_delta(rng.exponential(0.1, 2000) - 0.1)
+    assert skewed.skewness == pytest.approx(2.0, abs=0.4)
+    assert skewed.p_symmetric < 0.001
+
+
+def test_the_tests_of_delta_err_as_often_as_they_say():
+    """Under the hypotheses, a p value below 0.1 comes in about a tenth of all samples."""
+    rng = np.random.default_rng(1)
+    found = [describe_delta(rng.laplace(0.0, 0.1, 200), resamples=200) for _ in range(300)]
+    for p in ("p_zero_mean", "p_symmetric"):
+        assert 0.04 < np.mean([getattr(f, p) < 0.1 for f in found]) < 0.17
+
+
+def test_no_noise_is_no_noise():
+    found = describe_delta(np.zeros(20))
+    assert found.mean == found.deviation == 0.0 and found.p_zero_mean == found.p_symmetric == 1.0
+    q = np.linspace(0.1, 0.9, 50)
+    assert measured_noise("log", q, q).variance == 0.0
+    assert predicted_noise("log", q, q).bias == 0.0
+
+
+def test_for_the_linear_reward_noise_is_delta_and_so_is_the_prediction():
+    rng = np.random.default_rng(2)
+    oracle = rng.uniform(0.2, 0.8, 1000)
+    online = np.clip(oracle + rng.normal(0.01, 0.05, 1000), 0, 1)
+    delta = online - oracle
+    measured = measured_noise("linear", online, oracle)
+    assert measured.bias == pytest.approx(delta.mean())
+    assert measured.variance == pytest.approx(delta.var())
+    predicted = predicted_noise("linear", online, oracle)
+    assert predicted.bias == pytest.approx(delta.mean(), abs=1e-6)
+    assert predicted.variance == pytest.approx(delta.var(), rel=1e-4)
+
+
+def test_small_noise_is_predicted_well_for_the_logarithm():
+    rng = np.random.default_rng(3)
+    oracle = rng.uniform(0.4, 0.8, 20_000)
+    online = oracle + rng.normal(0.0, 0.04, 20_000)
+    measured = measured_noise("log", online, oracle)
+    predicted = predicted_noise("log", online, oracle)
+    assert predicted.bias == pytest.approx(measured.bias, abs=3e-4)
+    assert predicted.deviation == pytest.approx(measured.deviation, rel=0.03)
+
+
+@pytest.mark.parametrize("bad", [[[0.1, 0.2]], [0.5, 1.2], [0.5, float("nan")]])
+def test_posteriors_are_probabilities(bad):
+    with pytest.raises(ValueError, match="posteriors"):
+        measured_noise("linear", bad, bad)

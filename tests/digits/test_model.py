@@ -168,7 +168,8 @@ def test_the_policys_own_memory_is_a_sum_over_glimpses():
     traces = policy.trace(memory.glimpses, memory.places).cumsum(0)
     by_hand = torch.zeros_like(traces[0])
     for t in range(config.steps):
-        seen = functional.relu(policy.what(memory.glimpses[t])) * policy.where(memory.places[t])
+        soft = memory.places[t] * policy.softness
+        seen = functional.relu(policy.what(memory.glimpses[t])) * policy.where(soft)
         by_hand = by_hand + seen
         torch.testing.assert_close(traces[t], by_hand)
     known = policy.knows(memory.states, traces, memory.places)

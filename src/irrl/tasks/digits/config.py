@@ -67,10 +67,17 @@ class DigitsConfig(Config):
     schedule: str = setting("constant", "step sizes over the run: constant or cosine (to zero)")
     location_std: float = setting(0.05, "deviation of sampled locations at the start")
     location_std_end: float | None = setting(None, "and at the end; the same if left open")
+    location_std_epochs: float | None = setting(
+        None, "epochs in which it goes from one to the other; the whole run if left open"
+    )
+    policy_warmup_epochs: float = setting(
+        0.0, "epochs in which the policy's step size rises from zero, the discriminator ahead"
+    )
     credit: str = setting(
         "final", "pay the reward at the end (final), or its gain at each glimpse (dense)"
     )
     discount: float = setting(1.0, "discount of later gains under dense credit")
+    initial_stop: float = setting(0.5, "probability of a stop of dt-ram before it has learned")
     step_discount: float = setting(
         0.99, "what a glimpse leaves of the reward of dt-ram; ram is paid in full"
     )
@@ -105,6 +112,7 @@ class DigitsConfig(Config):
                 raise UserError(unknown_name(name, getattr(self, name), known))
         self.fill("policy_learning_rate", self.learning_rate)
         self.fill("location_std_end", self.location_std)
+        self.fill("location_std_epochs", float(self.epochs))
         self.fill("threads", os.cpu_count() or 1)
         self.require(
             "steps glimpse_size scales glimpse_width width locator_width epochs batch_size "
@@ -119,7 +127,11 @@ class DigitsConfig(Config):
             "zero or positive",
         )
         self.require("discount step_discount", lambda v: 0 <= v <= 1, "between 0 and 1")
-        self.require("location_std location_std_end stride", lambda v: v > 0, "positive")
+        self.require("initial_stop", lambda v: 0 < v < 1, "strictly between 0 and 1")
+        self.require("policy_warmup_epochs", lambda v: v >= 0, "zero or positive")
+        self.require(
+            "location_std location_std_end location_std_epochs stride", lambda v: v > 0, "positive"
+        )
         self.require("canvas_size", lambda v: v >= DIGIT, f"at least {DIGIT}, the size of a digit")
         self.require(
             "clutter_size",
@@ -151,15 +163,16 @@ class DigitsConfig(Config):
     def updates_per_epoch(self) -> int:
         return math.ceil(self.train_images / self.batch_size)
 
-    def progress(self, update: int) -> float:
-        """How much of the run lies behind an update, from 0 to 1."""
-        return update / (self.epochs * self.updates_per_epoch)
+    def location_std_at(self, epoch: float) -> float:
+        """Deviation of sampled locations after so many epochs."""
+        assert self.location_std_end is not None and self.location_std_epochs is not None
+        share = min(epoch / self.location_std_epochs, 1.0)
+        return self.location_std + share * (self.location_std_end - self.location_std)
 
-    def location_std_at(self, progress: float) -> float:
-        assert self.location_std_end is not None
-        return self.location_std + progress * (self.location_std_end - self.location_std)
-
-    def step_size_factor(self, progress: float) -> float:
-        if self.schedule == "constant":
-            return 1.0
-        return 0.5 * (1.0 + math.cos(math.pi * progress))
+    def step_sizes_at(self, epoch: float) -> tuple[float, float]:
+        """Step sizes of discriminator and policy after so many epochs."""
+        assert self.policy_learning_rate is not None
+        cosine = 0.5 * (1.0 + math.cos(math.pi * epoch / self.epochs))
+        factor = cosine if self.schedule == "cosine" else 1.0
+        warm = 1.0 if epoch >= self.policy_warmup_epochs else epoch / self.policy_warmup_epochs
+        return factor * self.learning_rate, factor * warm * self.policy_learning_rate

@@ -226,8 +226,11 @@ class Policy(nn.Module):
     The authors' policy reads the core's state, and nothing of its gradient goes back. That state is
     shaped by classification, and early on says little about where things are. With
     ``policy_memory`` the policy therefore keeps a trace of its own, the sum over glimpses of
-    what times where, learned from the reward, and knows where it is looking now.
+    what times where, learned from the reward, and knows where it is looking now. Waves of high
+    frequency count less in it: at first it matters roughly where something was.
     """
+
+    softness: Tensor
 
     def __init__(self, config: DigitsConfig) -> None:
         super().__init__()
@@ -241,6 +244,8 @@ class Policy(nn.Module):
             self.what = nn.Linear(seen, config.policy_memory)
             self.where = nn.Linear(place, config.policy_memory)
             known += config.policy_memory + place
+        waves = (0.5 ** torch.arange(config.location_features)).repeat(4)
+        self.register_buffer("softness", torch.cat([torch.ones(2), waves]), persistent=False)
         self.hidden = nn.Linear(known, config.locator_width)
         self.act = nn.Linear(config.locator_width, 3 if config.stops else 2)
         self.expect = nn.Linear(known, 1)
@@ -249,7 +254,7 @@ class Policy(nn.Module):
         """What each glimpse adds to the policy's own memory."""
         if self.what is None or self.where is None:
             return None
-        return functional.relu(self.what(glimpses)) * self.where(places)
+        return functional.relu(self.what(glimpses)) * self.where(places * self.softness)
 
     def knows(self, states: Tensor, traces: Tensor | None, places: Tensor) -> Tensor:
         """All that the policy decides by."""

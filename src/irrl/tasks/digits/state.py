@@ -1,6 +1,7 @@
 """What a run of digits must remember: models, optimiser, oracle; to and from a checkpoint."""
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,6 +63,9 @@ def initial_models(config: DigitsConfig, device: torch.device) -> tuple[Discrimi
                 for parameter in (layer.weight, layer.bias):
                     values = rng.uniform(-bound, bound, tuple(parameter.shape))
                     parameter.data.copy_(torch.from_numpy(values))
+    if config.stops:
+        odds = config.initial_stop / (1.0 - config.initial_stop)
+        policy.act.bias.data[2] += math.log(odds)
     return discriminator.to(device), policy.to(device)
 
 

@@ -212,12 +212,12 @@ def learn_epoch(
     labels = torch.from_numpy(canvases.labels).to(device)
     outcomes, truths = [], []
     for number, first in enumerate(range(0, config.train_images, config.batch_size)):
-        progress = config.progress(epoch * config.updates_per_epoch + number)
-        set_step_sizes(config, learner.optimiser, config.step_size_factor(progress))
+        now = epoch + number / config.updates_per_epoch
+        set_step_sizes(learner.optimiser, config.step_sizes_at(now))
         chosen = order[first : first + config.batch_size]
         canvas = learner.discriminator.retina.prepare(images[chosen])
         part = draws.batch(first, first + config.batch_size)
-        std = config.location_std_at(progress)
+        std = config.location_std_at(now)
         outcomes.append(learn_batch(config, learner, canvas, labels[chosen], part, std))
         truths.append(labels[chosen])
     log_probs = torch.cat([o.log_probs for o in outcomes]).cpu().numpy()
@@ -231,10 +231,9 @@ def learn_epoch(
     return {"steps": lengths, **health}
 
 
-def set_step_sizes(config: DigitsConfig, optimiser: torch.optim.Adam, factor: float) -> None:
-    sizes = (config.learning_rate, config.policy_learning_rate or 0.0)
+def set_step_sizes(optimiser: torch.optim.Adam, sizes: tuple[float, float]) -> None:
     for group, size in zip(optimiser.param_groups, sizes, strict=True):
-        group["lr"] = size * factor
+        group["lr"] = size
 
 
 def observe(
