@@ -13,11 +13,25 @@ def gains(worth: Array) -> Array:
     return worth[1:] - worth[:-1]
 
 
-def rewards_to_go(rewards: Array, discount: float = 1.0) -> Array:
-    """``rewards[t] + discount * rewards[t + 1] + ...`` for every t."""
-    if not 0.0 <= discount <= 1.0:
-        raise ValueError(f"discount must lie between 0 and 1, got {discount}")
-    returns = rewards + 0  # a copy
-    for t in reversed(range(len(rewards) - 1)):
-        returns[t] += discount * returns[t + 1]
+def lambda_returns(
+    reward_t: Array, discount_t: Array, value_t: Array, lambda_: float = 1.0
+) -> Array:
+    """What follows each action, partly as it came and partly as it was expected.
+
+    ``G[t] = reward[t] + discount[t] * ((1 - lambda) * value[t + 1] + lambda * G[t + 1])``, where
+    ``value_t`` is what was expected before each action, and nothing follows the last one. With
+    ``lambda_`` 1 it is the sum of discounted rewards; minus ``value_t`` it is the generalised
+    advantage (GAE). ``discount_t`` is zero where an episode ends.
+    """
+    if not 0.0 <= lambda_ <= 1.0:
+        raise ValueError(f"lambda_ must lie between 0 and 1, got {lambda_}")
+    if not reward_t.shape == discount_t.shape == value_t.shape:
+        raise ValueError(
+            "reward_t, discount_t and value_t must have one shape, got "
+            f"{tuple(reward_t.shape)}, {tuple(discount_t.shape)}, {tuple(value_t.shape)}"
+        )
+    returns = reward_t + 0  # a copy
+    for t in reversed(range(len(returns) - 1)):
+        following = (1.0 - lambda_) * value_t[t + 1] + lambda_ * returns[t + 1]
+        returns[t] += discount_t[t] * following
     return returns

@@ -150,7 +150,7 @@ def test_mnist_is_fetched_from_a_folder(irrl, mnist_cache, tmp_path, monkeypatch
         (["--model", "cram"], ["unknown model 'cram'", "ram, dt-ram"]),
         (["--reward", "disdain"], ["needs an ensemble"]),
         (["--scales", "9"], ["more than twice the canvas-size"]),
-        (["--discount", "0.5", "--credit", "final"], ["discount below 1 needs credit dense"]),
+        (["--discount", "0.5", "--credit", "final"], ["below 1 need credit dense"]),
         (["--batch-size", "1000"], ["at most the number of train images"]),
         (["--fresh-canvases", "perhaps"], ["expected yes or no"]),
         (["--oracle", "nowhere"], ["nowhere is not a run folder"]),

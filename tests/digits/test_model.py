@@ -161,23 +161,33 @@ def test_stop_probabilities_are_bounded():
         assert stop.tolist() == pytest.approx([0.001] * 3)
 
 
-def test_the_policys_own_memory_is_a_sum_over_glimpses():
+def known_in(policy, trajectory):
+    notes = policy.note(trajectory.memory.glimpses, trajectory.locations).cumsum(0)
+    return policy.knows(trajectory.memory.states, notes, trajectory.locations)
+
+
+def test_the_policys_map_tells_what_lies_where_from_here():
+    config = small(policy_memory=3)
+    _, policy, _, trajectory = episode(config)
+    known = known_in(policy, trajectory)
+    seen = functional.relu(policy.what(trajectory.memory.glimpses))
+    for t in range(config.steps):
+        way = trajectory.locations[: t + 1] - trajectory.locations[t]  # (t + 1, batch, 2)
+        phase = way @ policy.waves
+        even, odd = known[t, :, 7:10], known[t, :, 10:13]
+        torch.testing.assert_close(even, (seen[: t + 1] * phase.cos()).sum(0))
+        torch.testing.assert_close(odd, (seen[: t + 1] * phase.sin()).sum(0))
+    torch.testing.assert_close(known[..., 13:], trajectory.locations)
+
+
+def test_rollout_and_loss_know_the_same():
     config = small(policy_memory=3, location_features=2)
     _, policy, _, trajectory = episode(config)
-    memory = trajectory.memory
-    traces = policy.trace(memory.glimpses, memory.places).cumsum(0)
-    by_hand = torch.zeros_like(traces[0])
-    for t in range(config.steps):
-        soft = memory.places[t] * policy.softness
-        seen = functional.relu(policy.what(memory.glimpses[t])) * policy.where(soft)
-        by_hand = by_hand + seen
-        torch.testing.assert_close(traces[t], by_hand)
-    known = policy.knows(memory.states, traces, memory.places)
-    mean, _ = policy(known[:-1], trajectory.locations[:-1])
-    noise = (trajectory.samples - mean) / 0.2  # what was drawn in the rollout comes back
+    mean, _ = policy(known_in(policy, trajectory)[:-1], trajectory.locations[:-1])
     torch.manual_seed(0)
     Discriminator(config), Policy(config), torch.randint(256, (4, 30, 30))
-    torch.testing.assert_close(noise, torch.randn(config.steps - 1, 4, 2).double())
+    noise = torch.randn(config.steps - 1, 4, 2).double()  # that of `episode`
+    torch.testing.assert_close(trajectory.samples, mean + 0.2 * noise)
 
 
 def test_the_papers_sizes():

@@ -137,9 +137,13 @@ def test_the_discriminator_is_judged_after_the_last_glimpse(mnist_cache):
 def test_dense_credit_adds_up_to_the_final_reward(mnist_cache, model):
     dense, final = (Scene(model=model, credit=credit) for credit in ("dense", "final"))
     worth = worth_of(dense.config, dense.log_probs, dense.labels)
-    returns = returns_of(dense.config, dense.trajectory, worth)
+    nothing = torch.zeros_like(worth[1:])
+    returns = returns_of(dense.config, dense.trajectory, worth, nothing)
     paid = returns_of(
-        final.config, final.trajectory, worth_of(final.config, final.log_probs, final.labels)
+        final.config,
+        final.trajectory,
+        worth_of(final.config, final.log_probs, final.labels),
+        nothing,
     )
     longer = dense.trajectory.lengths > 1
     torch.testing.assert_close((returns[0] + worth[0])[longer], paid[0][longer])

@@ -48,6 +48,7 @@ class DigitsConfig(Config):
     glimpse_width: int = setting(128, "units for what was seen, and as many for where")
     width: int = setting(256, "units of the recurrent core")
     locator_width: int = setting(128, "hidden units of the locator")
+    baseline_width: int = setting(0, "hidden units of the baseline; 0 for a linear one")
     core: str = setting("rnn", "rnn (rectified, as the authors) or gru")
     location_features: int = setting(
         0, "octaves of sines and cosines by which a location is told, besides its coordinates"
@@ -77,6 +78,12 @@ class DigitsConfig(Config):
         "final", "pay the reward at the end (final), or its gain at each glimpse (dense)"
     )
     discount: float = setting(1.0, "discount of later gains under dense credit")
+    lambda_: float = setting(
+        1.0, "under dense credit, how far gains count as they came and not as the baseline expects"
+    )
+    initial_policy: float = setting(
+        1.0, "scale of the first weights of the policy's last layer; small: it begins undecided"
+    )
     initial_stop: float = setting(0.5, "probability of a stop of dt-ram before it has learned")
     step_discount: float = setting(
         0.99, "what a glimpse leaves of the reward of dt-ram; ram is paid in full"
@@ -121,12 +128,12 @@ class DigitsConfig(Config):
             "at least 1",
         )
         self.require(
-            "seed clutter location_features policy_memory learning_rate policy_learning_rate "
-            "policy_weight",
+            "seed clutter location_features policy_memory baseline_width initial_policy "
+            "learning_rate policy_learning_rate policy_weight",
             lambda v: v >= 0,
             "zero or positive",
         )
-        self.require("discount step_discount", lambda v: 0 <= v <= 1, "between 0 and 1")
+        self.require("discount lambda_ step_discount", lambda v: 0 <= v <= 1, "between 0 and 1")
         self.require("initial_stop", lambda v: 0 < v < 1, "strictly between 0 and 1")
         self.require("policy_warmup_epochs", lambda v: v >= 0, "zero or positive")
         self.require(
@@ -147,8 +154,10 @@ class DigitsConfig(Config):
                 f"scales {self.scales} of glimpse-size {self.glimpse_size} make a glimpse of "
                 f"{reach} pixels: more than twice the canvas-size {self.canvas_size}"
             )
-        if self.discount < 1 and self.credit == "final":
-            raise UserError("discount below 1 needs credit dense: a final reward has no later gain")
+        if self.credit == "final" and (self.discount < 1 or self.lambda_ < 1):
+            raise UserError(
+                "discount and lambda below 1 need credit dense: a final reward has no later gain"
+            )
         if self.leak_reward_gradient and self.oracle:
             raise UserError("leak-reward-gradient excludes oracle: an oracle is frozen")
         if self.leak_reward_gradient and REWARDS[self.reward].shape is None:

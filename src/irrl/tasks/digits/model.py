@@ -12,10 +12,12 @@ product over all steps for each weight. It is what autograd would give, at half 
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from irrl.seeding import stream
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import CLASSES, DEVIATION, MEAN
 
@@ -220,45 +222,59 @@ def _gru_backward(memory: Memory, from_state: Tensor, grad: Tensor) -> tuple[Ten
     return driven, kept
 
 
+def draw_waves(seed: int, count: int) -> Tensor:
+    """Wave vectors (2, count) in all directions, from the width of the canvas to a few pixels."""
+    rng = stream(seed, "policy", 2)
+    angle, octave = rng.uniform(0.0, 2.0 * math.pi, count), rng.uniform(0.0, 4.0, count)
+    length = 0.5 * math.pi * 2.0**octave
+    return torch.tensor(np.stack([length * np.cos(angle), length * np.sin(angle)])).float()
+
+
 class Policy(nn.Module):
     """Where to look next, whether to stop, and what to expect.
 
     The authors' policy reads the core's state, and nothing of its gradient goes back. That state is
     shaped by classification, and early on says little about where things are. With
-    ``policy_memory`` the policy therefore keeps a trace of its own, the sum over glimpses of
-    what times where, learned from the reward, and knows where it is looking now. Waves of high
-    frequency count less in it: at first it matters roughly where something was.
+    ``policy_memory`` the policy therefore keeps a map of its own: waves over the canvas, each
+    weighted by what was seen where, summed over glimpses, with weights learned from the reward.
+    Read at the present location, it tells what lies in which direction, wherever that is.
     """
 
-    softness: Tensor
+    waves: Tensor
 
     def __init__(self, config: DigitsConfig) -> None:
         super().__init__()
         self.stops, self.relative, self.stride = (
             config.stops, config.moves == "relative", config.stride,
         )  # fmt: skip
-        seen, place = config.scales * config.glimpse_size**2, 2 + 4 * config.location_features
-        self.what = self.where = None
-        known = config.width
-        if config.policy_memory > 0:
-            self.what = nn.Linear(seen, config.policy_memory)
-            self.where = nn.Linear(place, config.policy_memory)
-            known += config.policy_memory + place
-        waves = (0.5 ** torch.arange(config.location_features)).repeat(4)
-        self.register_buffer("softness", torch.cat([torch.ones(2), waves]), persistent=False)
+        known, units = config.width, config.policy_memory
+        self.what = None
+        if units > 0:
+            self.what = nn.Linear(config.scales * config.glimpse_size**2, units)
+            known += 2 * units + 2
+        self.register_buffer("waves", draw_waves(config.seed, units), persistent=False)
         self.hidden = nn.Linear(known, config.locator_width)
         self.act = nn.Linear(config.locator_width, 3 if config.stops else 2)
-        self.expect = nn.Linear(known, 1)
+        wide = config.baseline_width
+        self.foresee = nn.Linear(known, wide) if wide > 0 else None
+        self.expect = nn.Linear(wide or known, 1)
 
-    def trace(self, glimpses: Tensor, places: Tensor) -> Tensor | None:
-        """What each glimpse adds to the policy's own memory."""
-        if self.what is None or self.where is None:
+    def note(self, glimpses: Tensor, locations: Tensor) -> Tensor | None:
+        """What glimpses add to the map: cosine and sine of each wave, as much as was seen."""
+        if self.what is None:
             return None
-        return functional.relu(self.what(glimpses)) * self.where(places * self.softness)
+        seen, phase = functional.relu(self.what(glimpses)), locations @ self.waves
+        return torch.cat([seen * phase.cos(), seen * phase.sin()], dim=-1)
 
-    def knows(self, states: Tensor, traces: Tensor | None, places: Tensor) -> Tensor:
-        """All that the policy decides by."""
-        return states if traces is None else torch.cat([states, traces, places], dim=-1)
+    def knows(self, states: Tensor, notes: Tensor | None, locations: Tensor) -> Tensor:
+        """All that the policy decides by: the core's state, the map seen from here, and where."""
+        if notes is None:
+            return states
+        phase = locations @ self.waves
+        here, turned = phase.cos(), phase.sin()
+        even, odd = notes.chunk(2, dim=-1)
+        around = (even * here + odd * turned, odd * here - even * turned)
+        return torch.cat([states, *around, locations], dim=-1)
 
     def forward(self, known: Tensor, locations: Tensor) -> tuple[Tensor, Tensor | None]:
         """Mean of the next location, and the probability of stopping in place of going there."""
@@ -271,4 +287,6 @@ class Policy(nn.Module):
         return mean, torch.sigmoid(raw[..., 2]).clamp(STOP_LIMIT, 1.0 - STOP_LIMIT)
 
     def baseline(self, known: Tensor) -> Tensor:
+        if self.foresee is not None:
+            known = functional.relu(self.foresee(known))
         return self.expect(known)[..., 0]

@@ -90,12 +90,12 @@ def rollout(
     locations[0] = first
     lengths = torch.full((batch,), 1 if policy.stops else steps, device=first.device)
     running = torch.ones(batch, dtype=torch.bool, device=first.device)
-    trace: Tensor | None = None
+    notes: Tensor | None = None
     for t in range(steps - 1):
         state = discriminator.look(memory, t, canvas, locations[t])
-        added = policy.trace(memory.glimpses[t], memory.places[t])
-        trace = added if trace is None or added is None else trace + added
-        mean, stop = policy(policy.knows(state, trace, memory.places[t]), locations[t])
+        added = policy.note(memory.glimpses[t], locations[t])
+        notes = added if notes is None or added is None else notes + added
+        mean, stop = policy(policy.knows(state, notes, locations[t]), locations[t])
         samples[t] = mean if chance is None else torch.add(mean, chance.noise[t], alpha=std)
         torch.clamp(samples[t], -1.0, 1.0, out=locations[t + 1])
         if stop is not None:

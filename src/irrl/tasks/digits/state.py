@@ -63,6 +63,8 @@ def initial_models(config: DigitsConfig, device: torch.device) -> tuple[Discrimi
                 for parameter in (layer.weight, layer.bias):
                     values = rng.uniform(-bound, bound, tuple(parameter.shape))
                     parameter.data.copy_(torch.from_numpy(values))
+    for parameter in policy.act.parameters():
+        parameter.data.mul_(config.initial_policy)
     if config.stops:
         odds = config.initial_stop / (1.0 - config.initial_stop)
         policy.act.bias.data[2] += math.log(odds)

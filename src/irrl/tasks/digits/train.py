@@ -14,7 +14,7 @@ from torch import Tensor
 from irrl.diagnostics import discriminator_health
 from irrl.errors import UserError
 from irrl.losses import baseline_loss, gaussian_log_prob, reinforce_loss
-from irrl.returns import gains, rewards_to_go
+from irrl.returns import gains, lambda_returns
 from irrl.rewards import reward
 from irrl.run import Run
 from irrl.tasks.digits.config import DigitsConfig
@@ -104,12 +104,14 @@ def worth_of(config: DigitsConfig, log_probs: Tensor, labels: Tensor) -> Tensor:
     return paid * config.step_discount**taken
 
 
-def returns_of(config: DigitsConfig, trajectory: Trajectory, worth: Tensor) -> Tensor:
-    """What followed each action, (steps - 1, batch)."""
+def returns_of(
+    config: DigitsConfig, trajectory: Trajectory, worth: Tensor, expected: Tensor
+) -> Tensor:
+    """What followed each action, (steps - 1, batch); after a stop, nothing does."""
     if config.credit == "final":
         return trajectory.last(worth).expand(trajectory.steps - 1, -1)
     paid = torch.where(trajectory.moved, gains(worth), 0.0)
-    return rewards_to_go(paid, config.discount)
+    return lambda_returns(paid, config.discount * trajectory.moved, expected, config.lambda_)
 
 
 def loss_of_policy(
@@ -121,17 +123,17 @@ def loss_of_policy(
     std: float,
 ) -> Tensor:
     """REINFORCE with a learned baseline, for moves and, with DT-RAM, for stops."""
-    glimpses, places = trajectory.memory.glimpses[:-1], trajectory.memory.places[:-1]
-    added = policy.trace(glimpses, places)
-    known = policy.knows(states[:-1], None if added is None else added.cumsum(0), places)
-    mean, stop = policy(known, trajectory.locations[:-1])
+    glimpses, locations = trajectory.memory.glimpses[:-1], trajectory.locations[:-1]
+    added = policy.note(glimpses, locations)
+    known = policy.knows(states[:-1], None if added is None else added.cumsum(0), locations)
+    mean, stop = policy(known, locations)
     log_prob = gaussian_log_prob(trajectory.samples, mean, std)
     taken = trajectory.moved
     if stop is not None:
         log_prob = torch.where(taken, log_prob + torch.log1p(-stop), torch.log(stop))
         taken = taken | trajectory.stopped
-    returns = returns_of(config, trajectory, worth)
     expected = policy.baseline(known)
+    returns = returns_of(config, trajectory, worth, expected.detach())
     advantage = returns - expected.detach()
     if config.normalise_advantage:
         advantage = advantage / advantage[taken].std().clamp(min=1e-6)
