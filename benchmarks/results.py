@@ -23,7 +23,7 @@ RUNS = ROOT / "runs" / "results"
 RESULTS = ROOT / "results"
 
 ALL = "clipped-linear,clipped-log,linear,accuracy,disdain"
-AUTHORS = {
+SKILLS_AUTHORS = {
     "clipped-linear": "85-90",
     "clipped-log": "~31",
     "linear": "about 23 below clipped",
@@ -34,55 +34,78 @@ AUTHORS = {
 
 
 class Study(NamedTuple):
+    """Runs of `irrl compare`, and how they are shown."""
+
     title: str
     text: str
     flags: str
-    authors: bool = False
+    authors: dict[str, str] | None = None
+
+    @property
+    def task(self) -> str:
+        return self.flags.split()[0]
+
+
+class Columns(NamedTuple):
+    """What a task's tables show: metrics and their titles; the first is the figure of merit."""
+
+    metrics: tuple[str, ...]
+    titles: tuple[str, ...]
+
+
+COLUMNS = {
+    "skills": Columns(
+        ("n_skills", "n_skills_greedy", "cells_reached"), ("n skills", "greedy", "cells reached")
+    ),
+    "digits": Columns(
+        ("accuracy", "test_accuracy", "steps"), ("validation %", "test %", "glimpses")
+    ),
+}
 
 
 STUDIES = {
     "skills-fast": Study(
         "Five rewards",
         "The `fast` preset. The ceiling is 97.6 skills.",
-        f"--rewards {ALL} --seeds 5",
-        authors=True,
+        f"skills --rewards {ALL} --seeds 5",
+        authors=SKILLS_AUTHORS,
     ),
     "skills-paper": Study(
         "The authors' set-up at full length",
         "40 million iterations with SGD 0.004, as the authors ran it, one seed: does `fast` stand "
         "for it?",
-        "--preset paper --rewards clipped-linear,clipped-log,linear,accuracy --seeds 1",
-        authors=True,
+        "skills --preset paper --rewards clipped-linear,clipped-log,linear,accuracy --seeds 1",
+        authors=SKILLS_AUTHORS,
     ),
     "skills-visits": Study(
         "Beyond the paper: a bonus for rarely visited cells",
         "The `visits` preset: no ensemble, no random actions. A code is drawn to cells in which "
         "none ends yet. No posterior can do that: there the discriminator is ignorant, and every "
         "clipped reward about zero.",
-        "--preset visits --rewards clipped-log --seeds 5",
+        "skills --preset visits --rewards clipped-log --seeds 5",
     ),
     "skills-disdain-greedy": Study(
         "DISDAIN without random actions",
         "For a fair comparison with `visits`: random actions alone cost a skill or two.",
-        "--rewards disdain --seeds 5 --epsilon 0",
+        "skills --rewards disdain --seeds 5 --epsilon 0",
     ),
     "skills-optimistic-log": Study(
         "Is it the shape, or the optimism? The clipped log with initial values of its own scale",
         "Q tables start uniform in [0, 1). That is optimistic beside a reward of at most 0.99, "
         "and pessimistic beside one of at most log 128 = 4.85. Here the clipped log starts in "
         "[0, 4.85), and most of its gap to the clipped linear reward is gone.",
-        "--rewards clipped-log --seeds 5 --initial-value 4.852",
+        "skills --rewards clipped-log --seeds 5 --initial-value 4.852",
     ),
     "skills-pessimistic-linear": Study(
         "The converse: the clipped linear reward with initial values as small as the log's",
         "Here the clipped linear reward starts in [0, 0.206), as far below its range as [0, 1) is "
         "below that of the log. It does not mind; the log does.",
-        "--rewards clipped-linear --seeds 5 --initial-value 0.206",
+        "skills --rewards clipped-linear --seeds 5 --initial-value 0.206",
     ),
     "skills-small-map": Study(
         "The small map",
         "24 codes, 8 steps, 22 cells other than the start within reach: at most 21.4 skills.",
-        f"--preset small-map --rewards {ALL} --seeds 5",
+        f"skills --preset small-map --rewards {ALL} --seeds 5",
     ),
 }
 FULL_SCALE = ("skills-paper",)
@@ -104,7 +127,7 @@ def main() -> None:
 
 
 def run_study(name: str, study: Study) -> None:
-    irrl("compare", "skills", *study.flags.split(), "--out", f"runs/results/{name}")
+    irrl("compare", *study.flags.split(), "--out", f"runs/results/{name}")
     target = RESULTS / name
     target.mkdir(exist_ok=True)
     for file in ("comparison.json", "comparison.png"):
@@ -113,7 +136,8 @@ def run_study(name: str, study: Study) -> None:
     for metrics in sorted((RUNS / name).glob("*/seed-*/metrics.jsonl")):
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]
         key = f"{metrics.parent.parent.name}/{metrics.parent.name}"
-        curves[key] = [[row["step"], round(row["n_skills"], 2)] for row in rows]
+        merit = COLUMNS[study.task].metrics[0]
+        curves[key] = [[row["step"], round(row[merit], 2)] for row in rows]
     (target / "curves.json").write_text(json.dumps(curves) + "\n")
 
 
@@ -134,9 +158,9 @@ def write_documents() -> None:
             result = json.loads(path.read_text())
             changed = ", with changes" if result["dirty"] else ""
             parts.append(
-                f"\n## {study.title}\n\n{study.text}\n\n    irrl compare skills {study.flags}\n\n"
+                f"\n## {study.title}\n\n{study.text}\n\n    irrl compare {study.flags}\n\n"
                 f"commit {commits(result)}{changed}; data in `results/{name}/`\n\n"
-                f"{table(result, study.authors)}\n"
+                f"{table(result, study)}\n"
                 f"![{study.title}](../results/{name}/comparison.png)\n"
             )
     (ROOT / "docs" / "results.md").write_text("".join(parts))
@@ -147,8 +171,8 @@ def write_documents() -> None:
         for name in ("skills-visits", "skills-optimistic-log")
     )
     block = (
-        f"<!-- results -->\n{table(fast, True)}\n"
-        f"`irrl compare skills {STUDIES['skills-fast'].flags}`, commit {commits(fast)}\n\n"
+        f"<!-- results -->\n{table(fast, STUDIES['skills-fast'])}\n"
+        f"`irrl compare {STUDIES['skills-fast'].flags}`, commit {commits(fast)}\n\n"
         "Beyond the paper: `--preset visits`, a bonus for rarely visited cells in place of an "
         f"ensemble, learns **{visits}** skills. And a caveat: given initial values of its own "
         f"scale, the clipped log learns {optimistic}. [All results](docs/results.md), each with "
@@ -168,15 +192,15 @@ def commits(result: dict[str, Any]) -> str:
     return ", ".join(commit[:10] for commit in result["commits"])
 
 
-def table(result: dict[str, Any], authors: bool) -> str:
-    header = ["reward", "seeds", "n skills", "greedy", "cells reached"]
+def table(result: dict[str, Any], study: Study) -> str:
+    metrics, titles = COLUMNS[study.task]
     rows = []
     for name, figures in result["rewards"].items():
-        metrics = [figures[m]["mean"] for m in ("n_skills", "n_skills_greedy", "cells_reached")]
-        shown = [str(Estimate(**m)) for m in metrics]
+        shown = [str(Estimate(**figures[metric]["mean"])) for metric in metrics]
         row = [name, str(len(figures["seeds"])), f"**{shown[0]}**", *shown[1:]]
-        rows.append([*row, AUTHORS[name]] if authors else row)
-    return markdown_table([*header, "authors' n skills"] if authors else header, rows)
+        rows.append([*row, study.authors.get(name, "-")] if study.authors else row)
+    header = ["reward", "seeds", *titles]
+    return markdown_table([*header, f"authors' {titles[0]}"] if study.authors else header, rows)
 
 
 if __name__ == "__main__":
