@@ -99,6 +99,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
                 "core": "gru",
                 "location_features": 2,
                 "policy_memory": 8,
+                "object_centred": True,
                 "moves": "relative",
                 "credit": "dense",
                 "supervision": "all",

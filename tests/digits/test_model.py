@@ -46,8 +46,10 @@ def plain_states(discriminator, trajectory):
 
 @pytest.mark.parametrize("core", ["rnn", "gru"])
 @pytest.mark.parametrize("features", [0, 3])
-def test_states_and_their_gradient_equal_those_of_autograd(core, features):
-    discriminator, _, _, trajectory = episode(small(core=core, location_features=features))
+@pytest.mark.parametrize("centred", [False, True])
+def test_states_and_their_gradient_equal_those_of_autograd(core, features, centred):
+    config = small(core=core, location_features=features, object_centred=centred)
+    discriminator, _, _, trajectory = episode(config)
     by_hand = discriminator.states(trajectory.memory)
     plain = plain_states(discriminator, trajectory)
     torch.testing.assert_close(by_hand, plain)
@@ -111,9 +113,30 @@ def test_glimpses_are_the_pixels_around_a_place(size, scales):
 def test_places_are_told_by_waves():
     config = small(location_features=2)
     discriminator, *_ = episode(config)
-    place = discriminator.tell_place(torch.tensor([[0.5, -1.0]]).double())[0]
+    place = discriminator.features_of(torch.tensor([[0.5, -1.0]]).double())[0]
     phases = [0.25 * np.pi, 0.5 * np.pi, -0.5 * np.pi, -np.pi]
     np.testing.assert_allclose(place, [0.5, -1.0, *np.sin(phases), *np.cos(phases)], atol=1e-7)
+
+
+def test_places_are_told_from_the_centre_of_what_was_seen():
+    config = small(object_centred=True, steps=6)
+    _, _, _, trajectory = episode(config)
+    memory = trajectory.memory
+    for t in range(config.steps):
+        seen = memory.glimpses[: t + 1].clamp(min=0).mean(-1, keepdim=True)
+        locations = trajectory.locations[: t + 1]
+        centre = (seen * locations).sum(0) / seen.sum(0)
+        expected = torch.cat([locations[t], locations[t] - centre], 1)
+        torch.testing.assert_close(memory.places[t], expected)
+
+
+def test_before_anything_was_seen_a_place_is_its_own_centre():
+    config = small(object_centred=True)
+    discriminator = Discriminator(config)
+    canvas = discriminator.retina.prepare(torch.zeros(2, 30, 30))
+    memory = discriminator.blank(config.steps, 2)
+    discriminator.look(memory, 0, canvas, torch.full((2, 2), 0.3))
+    assert memory.places[0].tolist() == [pytest.approx([0.3, 0.3, 0.0, 0.0])] * 2
 
 
 @pytest.mark.parametrize("moves", ["absolute", "relative"])
@@ -163,7 +186,8 @@ def test_stop_probabilities_are_bounded():
 
 def known_in(policy, trajectory):
     notes = policy.note(trajectory.memory.glimpses, trajectory.locations).cumsum(0)
-    return policy.knows(trajectory.memory.states, notes, trajectory.locations)
+    memory = trajectory.memory
+    return policy.knows(memory.states, notes, trajectory.locations, memory.places)
 
 
 def test_the_policys_map_tells_what_lies_where_from_here():

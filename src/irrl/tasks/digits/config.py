@@ -53,6 +53,9 @@ class DigitsConfig(Config):
     location_features: int = setting(
         0, "octaves of sines and cosines by which a location is told, besides its coordinates"
     )
+    object_centred: bool = setting(
+        False, "tell places from the centre of the brightness seen so far, too"
+    )
     policy_memory: int = setting(
         0, "units of a memory of the policy's own; without one it reads the core's state only"
     )

@@ -61,6 +61,7 @@ class Memory(NamedTuple):
     """What a forward pass computed, steps first: all that the backward pass needs."""
 
     glimpses: Tensor
+    brightness: Tensor  # seen so far, and its sum over columns and rows
     places: Tensor
     encoded: Tensor
     features: Tensor
@@ -86,7 +87,8 @@ class Discriminator(nn.Module):
         self.core, self.width = config.core, width
         self.retina = Retina(config)
         self.what = nn.Linear(seen, half)
-        self.where = nn.Linear(2 + 4 * len(octaves), half)
+        self.object_centred = config.object_centred
+        self.where = nn.Linear((2 + 4 * len(octaves)) * (1 + config.object_centred), half)
         self.glimpse = nn.Linear(2 * half, width)  # of both halves: the sum of two layers
         self.from_glimpse = nn.Linear(width, gates * width)
         self.from_state = nn.Linear(width, gates * width)
@@ -97,8 +99,8 @@ class Discriminator(nn.Module):
         """Room for an episode."""
         like = self.what.weight
         sizes = (
-            self.what.in_features, self.where.in_features, self.glimpse.in_features, self.width,
-            4 * self.width if self.core == "gru" else 0, self.width,
+            self.what.in_features, 3, self.where.in_features, self.glimpse.in_features,
+            self.width, 4 * self.width if self.core == "gru" else 0, self.width,
         )  # fmt: skip
         return Memory(*(like.new_empty(steps, batch, size) for size in sizes))
 
@@ -106,12 +108,12 @@ class Discriminator(nn.Module):
     def look(self, memory: Memory, t: int, canvas: Tensor, location: Tensor) -> Tensor:
         """Take glimpse ``t`` of an episode; returns the new state of the core."""
         memory.glimpses[t] = self.retina(canvas, location)
-        memory.places[t] = self.tell_place(location)
-        return self.remember(memory, t)
+        return self.remember(memory, t, location)
 
     @torch.no_grad()
-    def remember(self, memory: Memory, t: int) -> Tensor:
+    def remember(self, memory: Memory, t: int, location: Tensor) -> Tensor:
         """The state after glimpse ``t``, which is in the memory already."""
+        self.tell_place(memory, t, location)
         what, where = memory.encoded[t].chunk(2, dim=1)
         _linear(self.what, memory.glimpses[t], what).relu_()
         _linear(self.where, memory.places[t], where).relu_()
@@ -132,12 +134,30 @@ class Discriminator(nn.Module):
         torch.tanh(torch.addcmul(driven[:, 2 * self.width :], reset, recalled), out=new)
         return torch.lerp(new, before, update, out=state)
 
-    def tell_place(self, location: Tensor) -> Tensor:
-        """A location as features: its coordinates, and waves of doubling frequency of them."""
+    def tell_place(self, memory: Memory, t: int, location: Tensor) -> None:
+        """Write the features of a place: on the canvas, and from the centre of what was seen.
+
+        That centre is the mean of all locations so far, weighted by their brightness. An object
+        then looks much the same wherever it lies.
+        """
+        if not self.object_centred:
+            memory.places[t] = self.features_of(location)
+            return
+        seen = memory.glimpses[t].clamp(min=0.0).mean(dim=1, keepdim=True)
+        memory.brightness[t] = torch.cat([seen, seen * location], dim=1)
+        if t > 0:
+            memory.brightness[t] += memory.brightness[t - 1]
+        weight, total = memory.brightness[t].split([1, 2], dim=1)
+        from_centre = torch.where(weight > 0, location - total / weight.clamp(min=1e-6), 0.0)
+        both = [self.features_of(location), self.features_of(from_centre)]
+        memory.places[t] = torch.cat(both, dim=1)
+
+    def features_of(self, place: Tensor) -> Tensor:
+        """Coordinates, and waves of doubling frequency of them."""
         if len(self.frequencies) == 0:
-            return location
-        phase = (location[:, :, None] * self.frequencies).flatten(1)
-        return torch.cat([location, phase.sin(), phase.cos()], dim=1)
+            return place
+        phase = (place[:, :, None] * self.frequencies).flatten(1)
+        return torch.cat([place, phase.sin(), phase.cos()], dim=1)
 
     def states(self, memory: Memory) -> Tensor:
         """The states of an episode, (steps, batch, width), with their gradient."""
@@ -251,7 +271,7 @@ class Policy(nn.Module):
         self.what = None
         if units > 0:
             self.what = nn.Linear(config.scales * config.glimpse_size**2, units)
-            known += 2 * units + 2
+            known += 2 * units + (2 + 4 * config.location_features) * (1 + config.object_centred)
         self.register_buffer("waves", draw_waves(config.seed, units), persistent=False)
         self.hidden = nn.Linear(known, config.locator_width)
         self.act = nn.Linear(config.locator_width, 3 if config.stops else 2)
@@ -266,15 +286,17 @@ class Policy(nn.Module):
         seen, phase = functional.relu(self.what(glimpses)), locations @ self.waves
         return torch.cat([seen * phase.cos(), seen * phase.sin()], dim=-1)
 
-    def knows(self, states: Tensor, notes: Tensor | None, locations: Tensor) -> Tensor:
-        """All that the policy decides by: the core's state, the map seen from here, and where."""
+    def knows(
+        self, states: Tensor, notes: Tensor | None, locations: Tensor, places: Tensor
+    ) -> Tensor:
+        """All that the policy decides by: the core's state, the map seen from here, the place."""
         if notes is None:
             return states
         phase = locations @ self.waves
         here, turned = phase.cos(), phase.sin()
         even, odd = notes.chunk(2, dim=-1)
         around = (even * here + odd * turned, odd * here - even * turned)
-        return torch.cat([states, *around, locations], dim=-1)
+        return torch.cat([states, *around, places], dim=-1)
 
     def forward(self, known: Tensor, locations: Tensor) -> tuple[Tensor, Tensor | None]:
         """Mean of the next location, and the probability of stopping in place of going there."""

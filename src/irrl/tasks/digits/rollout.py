@@ -95,7 +95,8 @@ def rollout(
         state = discriminator.look(memory, t, canvas, locations[t])
         added = policy.note(memory.glimpses[t], locations[t])
         notes = added if notes is None or added is None else notes + added
-        mean, stop = policy(policy.knows(state, notes, locations[t]), locations[t])
+        known = policy.knows(state, notes, locations[t], memory.places[t])
+        mean, stop = policy(known, locations[t])
         samples[t] = mean if chance is None else torch.add(mean, chance.noise[t], alpha=std)
         torch.clamp(samples[t], -1.0, 1.0, out=locations[t + 1])
         if stop is not None:

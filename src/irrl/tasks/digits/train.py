@@ -84,8 +84,7 @@ def oracle_log_probs(config: DigitsConfig, oracle: Any, trajectory: Trajectory) 
     memory = oracle.blank(trajectory.steps, len(trajectory.lengths))
     memory.glimpses.copy_(trajectory.memory.glimpses)
     for t in range(trajectory.steps):
-        memory.places[t] = oracle.tell_place(trajectory.locations[t])
-        oracle.remember(memory, t)
+        oracle.remember(memory, t, trajectory.locations[t])
     return oracle.log_probs(judged(config, memory.states))
 
 
@@ -123,9 +122,10 @@ def loss_of_policy(
     std: float,
 ) -> Tensor:
     """REINFORCE with a learned baseline, for moves and, with DT-RAM, for stops."""
-    glimpses, locations = trajectory.memory.glimpses[:-1], trajectory.locations[:-1]
-    added = policy.note(glimpses, locations)
-    known = policy.knows(states[:-1], None if added is None else added.cumsum(0), locations)
+    memory, locations = trajectory.memory, trajectory.locations[:-1]
+    added = policy.note(memory.glimpses[:-1], locations)
+    notes = None if added is None else added.cumsum(0)
+    known = policy.knows(states[:-1], notes, locations, memory.places[:-1])
     mean, stop = policy(known, locations)
     log_prob = gaussian_log_prob(trajectory.samples, mean, std)
     taken = trajectory.moved
