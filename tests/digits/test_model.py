@@ -130,28 +130,35 @@ def test_places_are_told_from_the_centre_of_what_was_seen():
         torch.testing.assert_close(memory.places[t], expected)
 
 
-def test_before_anything_was_seen_a_place_is_its_own_centre():
+def test_before_anything_was_seen_the_centre_is_that_of_the_canvas():
     config = small(object_centred=True)
     discriminator = Discriminator(config)
     canvas = discriminator.retina.prepare(torch.zeros(2, 30, 30))
     memory = discriminator.blank(config.steps, 2)
     discriminator.look(memory, 0, canvas, torch.full((2, 2), 0.3))
-    assert memory.places[0].tolist() == [pytest.approx([0.3, 0.3, 0.0, 0.0])] * 2
+    assert memory.places[0].tolist() == [pytest.approx([0.3] * 4)] * 2
 
 
-@pytest.mark.parametrize("moves", ["absolute", "relative"])
+@pytest.mark.parametrize("moves", ["absolute", "relative", "centred"])
 def test_moves(moves):
-    config = small(moves=moves, stride=0.4)
+    config = small(moves=moves, stride=0.4, object_centred=True)
     _, policy, _, trajectory = episode(config)
-    locations = trajectory.locations
+    locations, brightness = trajectory.locations, trajectory.memory.brightness
     assert locations.abs().max() <= 1
     torch.testing.assert_close(locations[1:], trajectory.samples.clamp(-1, 1))
-    mean, stop = policy(trajectory.memory.states[:-1], locations[:-1])
+    from_where = {
+        "absolute": torch.zeros_like(locations),
+        "relative": locations,
+        "centred": brightness[..., 1:] / brightness[..., :1],
+    }[moves][:-1]
+    anchor = policy.anchor(locations[:-1], brightness[:-1])
+    mean, stop = policy(trajectory.memory.states[:-1], anchor)
     assert stop is None
-    if moves == "relative":
-        assert (mean - locations[:-1]).abs().max() <= 0.4
-    else:
-        assert mean.abs().max() <= 1
+    assert (mean - from_where).abs().max() <= (1.0 if moves == "absolute" else 0.4)
+    torch.manual_seed(0)
+    Discriminator(config), Policy(config), torch.randint(256, (4, 30, 30))
+    noise = torch.randn(config.steps - 1, 4, 2).double()  # that of `episode`
+    torch.testing.assert_close(trajectory.samples, mean + 0.2 * noise)
 
 
 def test_dt_ram_stops_by_coins_and_at_the_end_by_force():
@@ -207,7 +214,7 @@ def test_the_policys_map_tells_what_lies_where_from_here():
 def test_rollout_and_loss_know_the_same():
     config = small(policy_memory=3, location_features=2)
     _, policy, _, trajectory = episode(config)
-    mean, _ = policy(known_in(policy, trajectory)[:-1], trajectory.locations[:-1])
+    mean, _ = policy(known_in(policy, trajectory)[:-1], 0.0)
     torch.manual_seed(0)
     Discriminator(config), Policy(config), torch.randint(256, (4, 30, 30))
     noise = torch.randn(config.steps - 1, 4, 2).double()  # that of `episode`

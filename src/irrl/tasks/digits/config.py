@@ -11,7 +11,7 @@ from irrl.rewards import REWARDS, unknown_name
 
 MODELS = ("ram", "dt-ram")
 CORES = ("rnn", "gru")
-MOVES = ("absolute", "relative")
+MOVES = ("absolute", "relative", "centred")
 CREDITS = ("final", "dense")
 SUPERVISIONS = ("last", "all")
 SCHEDULES = ("constant", "cosine")
@@ -59,8 +59,12 @@ class DigitsConfig(Config):
     policy_memory: int = setting(
         0, "units of a memory of the policy's own; without one it reads the core's state only"
     )
-    moves: str = setting("absolute", "the locator says where to look, or (relative) how far to go")
-    stride: float = setting(0.5, "longest relative move, in half canvases")
+    moves: str = setting(
+        "absolute",
+        "the locator says where to look: on the canvas (absolute), from here (relative), or from "
+        "the centre of the brightness seen so far (centred)",
+    )
+    stride: float = setting(0.5, "longest move from here or from the centre, in half canvases")
 
     epochs: int = setting(1500, "passes over the training canvases")
     batch_size: int = setting(128, "episodes in an update")
@@ -161,6 +165,8 @@ class DigitsConfig(Config):
             raise UserError(
                 "discount and lambda below 1 need credit dense: a final reward has no later gain"
             )
+        if self.moves == "centred" and not self.object_centred:
+            raise UserError("moves centred needs object-centred yes")
         if self.leak_reward_gradient and self.oracle:
             raise UserError("leak-reward-gradient excludes oracle: an oracle is frozen")
         if self.leak_reward_gradient and REWARDS[self.reward].shape is None:

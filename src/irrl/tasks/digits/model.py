@@ -147,8 +147,7 @@ class Discriminator(nn.Module):
         memory.brightness[t] = torch.cat([seen, seen * location], dim=1)
         if t > 0:
             memory.brightness[t] += memory.brightness[t - 1]
-        weight, total = memory.brightness[t].split([1, 2], dim=1)
-        from_centre = torch.where(weight > 0, location - total / weight.clamp(min=1e-6), 0.0)
+        from_centre = location - centre_of(memory.brightness[t])
         both = [self.features_of(location), self.features_of(from_centre)]
         memory.places[t] = torch.cat(both, dim=1)
 
@@ -167,6 +166,12 @@ class Discriminator(nn.Module):
 
     def log_probs(self, states: Tensor) -> Tensor:
         return functional.log_softmax(self.classify(states), dim=-1)
+
+
+def centre_of(brightness: Tensor) -> Tensor:
+    """The mean location, weighted by brightness; the middle of the canvas if all was dark."""
+    weight, total = brightness.split([1, 2], dim=-1)
+    return torch.where(weight > 0, total / weight.clamp(min=1e-6), 0.0)
 
 
 def _linear(layer: nn.Linear, x: Tensor, out: Tensor) -> Tensor:
@@ -264,9 +269,8 @@ class Policy(nn.Module):
 
     def __init__(self, config: DigitsConfig) -> None:
         super().__init__()
-        self.stops, self.relative, self.stride = (
-            config.stops, config.moves == "relative", config.stride,
-        )  # fmt: skip
+        self.stops, self.moves = config.stops, config.moves
+        self.reach = 1.0 if config.moves == "absolute" else config.stride
         known, units = config.width, config.policy_memory
         self.what = None
         if units > 0:
@@ -298,12 +302,16 @@ class Policy(nn.Module):
         around = (even * here + odd * turned, odd * here - even * turned)
         return torch.cat([states, *around, places], dim=-1)
 
-    def forward(self, known: Tensor, locations: Tensor) -> tuple[Tensor, Tensor | None]:
+    def anchor(self, locations: Tensor, brightness: Tensor) -> Tensor | float:
+        """Where moves start: the middle of the canvas, here, or the centre of what was seen."""
+        if self.moves == "absolute":
+            return 0.0
+        return locations if self.moves == "relative" else centre_of(brightness)
+
+    def forward(self, known: Tensor, anchor: Tensor | float) -> tuple[Tensor, Tensor | None]:
         """Mean of the next location, and the probability of stopping in place of going there."""
         raw = self.act(functional.relu(self.hidden(known)))
-        mean = torch.tanh(raw[..., :2])
-        if self.relative:
-            mean = locations + self.stride * mean
+        mean = anchor + self.reach * torch.tanh(raw[..., :2])
         if not self.stops:
             return mean, None
         return mean, torch.sigmoid(raw[..., 2]).clamp(STOP_LIMIT, 1.0 - STOP_LIMIT)

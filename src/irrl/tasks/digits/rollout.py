@@ -96,7 +96,7 @@ def rollout(
         added = policy.note(memory.glimpses[t], locations[t])
         notes = added if notes is None or added is None else notes + added
         known = policy.knows(state, notes, locations[t], memory.places[t])
-        mean, stop = policy(known, locations[t])
+        mean, stop = policy(known, policy.anchor(locations[t], memory.brightness[t]))
         samples[t] = mean if chance is None else torch.add(mean, chance.noise[t], alpha=std)
         torch.clamp(samples[t], -1.0, 1.0, out=locations[t + 1])
         if stop is not None:

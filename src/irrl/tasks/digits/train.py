@@ -126,7 +126,7 @@ def loss_of_policy(
     added = policy.note(memory.glimpses[:-1], locations)
     notes = None if added is None else added.cumsum(0)
     known = policy.knows(states[:-1], notes, locations, memory.places[:-1])
-    mean, stop = policy(known, locations)
+    mean, stop = policy(known, policy.anchor(locations, memory.brightness[:-1]))
     log_prob = gaussian_log_prob(trajectory.samples, mean, std)
     taken = trajectory.moved
     if stop is not None:
