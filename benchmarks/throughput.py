@@ -121,10 +121,9 @@ def digits() -> dict[str, Any]:
         ("fast, batch 256", {"preset": "fast", "batch_size": 256}),
     ):
         config: Any = make_config("digits", **settings)  # type: ignore[arg-type]
-        torch.set_num_threads(config.threads)
         rates, limits = measure_digits(config)
         row = {
-            "threads": config.threads,
+            "threads": torch.get_num_threads(),
             "episodes_per_second": round(statistics.median(rates)),
             "limit_episodes_per_second": round(statistics.median(limits)),
             "share_of_limit": round(
@@ -143,9 +142,10 @@ def measure_digits(config: Any) -> tuple[list[float], list[float]]:
     import torch
 
     from irrl.tasks.digits.data import layout_of, train_and_validation
+    from irrl.tasks.digits.parallel import parts_in_parallel
     from irrl.tasks.digits.rollout import draw_epoch
     from irrl.tasks.digits.state import initial_learner
-    from irrl.tasks.digits.train import learn_batch
+    from irrl.tasks.digits.train import cut, learn_batch
 
     device = torch.device("cpu")
     learner = initial_learner(config, device)
@@ -156,11 +156,13 @@ def measure_digits(config: Any) -> tuple[list[float], list[float]]:
     product = 2.0 * 2304 * 256 * 256
 
     def train() -> None:
-        for first in range(0, len(labels), config.batch_size):
-            last = first + config.batch_size
-            canvas = learner.discriminator.retina.prepare(images[first:last])
-            part = draws.batch(first, last)
-            learn_batch(config, learner, canvas, labels[first:last], part, config.location_std)
+        with parts_in_parallel(device, config.parts) as each:
+            for first in range(0, len(labels), config.batch_size):
+                last = first + config.batch_size
+                canvas = learner.discriminator.retina.prepare(images[first:last])
+                part = draws.batch(first, last)
+                parts = cut(canvas, labels[first:last], part, config.parts)
+                learn_batch(config, learner, parts, config.location_std, each)
 
     def multiply() -> None:
         for _ in range(100):

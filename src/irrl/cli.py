@@ -191,8 +191,6 @@ def _compare(parser: Parser, arguments: list[str]) -> int:
 
     out = Path(options.out)
     workers = min(options.workers, options.seeds * len(rewards))
-    if "threads" in tasks.make_config(options.task, options.preset).to_json():
-        given.setdefault("threads", max(1, (os.cpu_count() or 1) // workers))
     jobs = []
     for seed in range(options.seeds):
         for reward in rewards:

@@ -111,7 +111,6 @@ PRESETS: dict[str, dict[str, Preset]] = {
                 "batch_size": 64,
                 "learning_rate": 3e-3,
                 "checkpoint_every": 1,
-                "threads": 1,
             },
         ),
     },

@@ -5,7 +5,7 @@ from torch.nn import functional
 
 from irrl.tasks import make_config
 from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.model import Discriminator, Policy, Retina
+from irrl.tasks.digits.model import Discriminator, Policy, Recalled, Retina
 from irrl.tasks.digits.rollout import Draws, rollout
 
 
@@ -18,7 +18,7 @@ def episode(config, batch=4, seed=0):
     """Models in double precision, and a sampled episode of random canvases."""
     torch.manual_seed(seed)
     discriminator, policy = Discriminator(config).double(), Policy(config).double()
-    canvas = discriminator.retina.prepare(torch.randint(256, (batch, 30, 30))).double()
+    canvas = discriminator.retina.prepare(torch.randint(256, (batch, 30, 30)))
     noise = torch.randn(config.steps - 1, batch, 2).double()
     coins = torch.rand(config.steps - 1, batch).double()
     draws = Draws(torch.rand(batch, 2).double() * 2 - 1, noise, coins)
@@ -152,7 +152,7 @@ def test_moves(moves):
         "centred": brightness[..., 1:] / brightness[..., :1],
     }[moves][:-1]
     anchor = policy.anchor(locations[:-1], brightness[:-1])
-    mean, stop = policy(trajectory.memory.states[:-1], anchor)
+    mean, stop = policy(functional.relu(policy.hidden(trajectory.memory.states[:-1])), anchor)
     assert stop is None
     assert (mean - from_where).abs().max() <= (1.0 if moves == "absolute" else 0.4)
     torch.manual_seed(0)
@@ -184,10 +184,10 @@ def test_stop_probabilities_are_bounded():
     policy = Policy(config)
     with torch.no_grad():
         policy.act.bias[2] = 1e6
-        _, stop = policy(torch.zeros(3, config.width), torch.zeros(3, 2))
+        _, stop = policy(torch.zeros(3, config.locator_width), torch.zeros(3, 2))
         assert stop.tolist() == pytest.approx([0.999] * 3)
         policy.act.bias[2] = -1e6
-        _, stop = policy(torch.zeros(3, config.width), torch.zeros(3, 2))
+        _, stop = policy(torch.zeros(3, config.locator_width), torch.zeros(3, 2))
         assert stop.tolist() == pytest.approx([0.001] * 3)
 
 
@@ -214,11 +214,27 @@ def test_the_policys_map_tells_what_lies_where_from_here():
 def test_rollout_and_loss_know_the_same():
     config = small(policy_memory=3, location_features=2)
     _, policy, _, trajectory = episode(config)
-    mean, _ = policy(known_in(policy, trajectory)[:-1], 0.0)
+    known = known_in(policy, trajectory)[:-1]
+    thoughts = functional.relu(policy.hidden(known))
+    torch.testing.assert_close(policy.recall(known, trajectory.thoughts), thoughts)
+    mean, _ = policy(thoughts, torch.zeros(2))
     torch.manual_seed(0)
     Discriminator(config), Policy(config), torch.randint(256, (4, 30, 30))
     noise = torch.randn(config.steps - 1, 4, 2).double()  # that of `episode`
     torch.testing.assert_close(trajectory.samples, mean + 0.2 * noise)
+
+
+def test_what_is_recalled_has_the_gradient_of_what_is_computed():
+    layer = torch.nn.Linear(5, 4).double()
+    x = torch.randn(3, 2, 5, dtype=torch.float64, requires_grad=True)
+    inputs = (x, layer.weight, layer.bias)
+    plain = functional.relu(layer(x))
+    recalled = Recalled.apply(plain.detach(), *inputs)
+    weights = torch.randn_like(plain)
+    expected = torch.autograd.grad((plain * weights).sum(), inputs)
+    found = torch.autograd.grad((recalled * weights).sum(), inputs)
+    for grad, wanted in zip(found, expected, strict=True):
+        torch.testing.assert_close(grad, wanted)
 
 
 def test_the_papers_sizes():

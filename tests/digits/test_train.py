@@ -15,14 +15,17 @@ from irrl.rewards import reward
 from irrl.run import Run
 from irrl.tasks import make_config, train
 from irrl.tasks.digits.data import layout_of, train_and_validation
+from irrl.tasks.digits.parallel import parts_in_parallel
 from irrl.tasks.digits.rollout import draw_epoch, rollout
 from irrl.tasks.digits.state import initial_learner, restored_learner, to_checkpoint
 from irrl.tasks.digits.train import (
+    cut,
     judged,
     learn_batch,
     loss_of_discriminator,
     loss_of_policy,
     oracle_log_probs,
+    parameters_of,
     returns_of,
     worth_of,
 )
@@ -47,6 +50,7 @@ class Scene:
         self.trajectory = rollout(
             discriminator, policy, self.canvas, self.draws.first, self.config.steps, self.draws, 0.1
         )
+        self.parts = cut(self.canvas, self.labels, self.draws, self.config.parts)
         self.states = discriminator.states(self.trajectory.memory)
         self.log_probs = discriminator.log_probs(judged(self.config, self.states))
 
@@ -108,9 +112,50 @@ def test_the_authors_leak_reaches_the_discriminator(mnist_cache, settings):
 def test_a_batch_moves_all_parameters(mnist_cache):
     scene = Scene(model="dt-ram")
     before = [p.clone() for m in scene.learner[:2] for p in m.parameters()]
-    learn_batch(scene.config, scene.learner, scene.canvas, scene.labels, scene.draws, 0.1)
+    learn_batch(scene.config, scene.learner, scene.parts, 0.1)
     after = [p for m in scene.learner[:2] for p in m.parameters()]
     assert all((a != b).any() for a, b in zip(before, after, strict=True))
+
+
+def test_the_parts_of_a_batch_make_the_whole(mnist_cache):
+    """Without normalisation, two or five parts give the gradients of one."""
+    gradients = []
+    for parts in (1, 2, 5):
+        scene = Scene(core="rnn", parts=parts)
+        assert sum(len(part.labels) for part in scene.parts) == BATCH
+        learn_batch(scene.config, scene.learner, scene.parts, 0.1)
+        gradients.append([p.grad for p in parameters_of(scene.learner)])
+    for whole, *cut_up in zip(*gradients, strict=True):
+        for other in cut_up:
+            torch.testing.assert_close(other, whole, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("core", ["rnn", "gru"])
+def test_the_number_of_threads_changes_no_bit(mnist_cache, core):
+    found = []
+    for threads in (1, 2, 3):
+        scene = Scene(core=core, parts=3, normalise_advantage=True)
+        before = torch.get_num_threads()
+        torch.set_num_threads(threads)
+        with parts_in_parallel(CPU, 3) as each:
+            for _ in range(3):
+                learn_batch(scene.config, scene.learner, scene.parts, 0.1, each)
+        assert torch.get_num_threads() == threads
+        torch.set_num_threads(before)
+        found.append(to_checkpoint(scene.learner)[0])
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(array, found[1][name])
+        np.testing.assert_array_equal(array, found[2][name])
+
+
+def test_a_single_glimpse_leaves_nothing_to_decide(mnist_cache):
+    scene = Scene(steps=1, normalise_advantage=True)
+    before = [p.clone() for p in scene.learner.policy.parameters()]
+    learn_batch(scene.config, scene.learner, scene.parts, 0.1)
+    assert all(
+        (a == b).all() for a, b in zip(before, scene.learner.policy.parameters(), strict=True)
+    )
+    assert all(p.isfinite().all() for p in scene.learner.discriminator.parameters())
 
 
 def test_the_discriminator_is_judged_after_the_last_glimpse(mnist_cache):
@@ -163,7 +208,8 @@ def test_reinforce_of_dt_ram_counts_the_actions_taken(mnist_cache):
     config, policy, trajectory = scene.config, scene.learner.policy, scene.trajectory
     worth = worth_of(config, scene.log_probs, scene.labels)
     loss = scene.policy_loss().item()
-    mean, stop = policy(scene.states[:-1], 0.0)
+    thoughts = torch.relu(policy.hidden(scene.states[:-1]))
+    mean, stop = policy(thoughts, torch.zeros(2))
     expected = policy.baseline(scene.states[:-1])
     reinforce, errors = 0.0, []
     for n, length in enumerate(trajectory.lengths.tolist()):
@@ -198,7 +244,7 @@ def test_an_oracle_pays_and_stays_as_it_is(mnist_cache, digits_run):
     scene = Scene(oracle=str(digits_run))
     before = {n: p.clone() for n, p in scene.learner.oracle.named_parameters()}
     online = {n: p.clone() for n, p in scene.learner.discriminator.named_parameters()}
-    learn_batch(scene.config, scene.learner, scene.canvas, scene.labels, scene.draws, 0.1)
+    learn_batch(scene.config, scene.learner, scene.parts, 0.1)
     assert all((before[n] == p).all() for n, p in scene.learner.oracle.named_parameters())
     assert all((online[n] != p).any() for n, p in scene.learner.discriminator.named_parameters())
 
@@ -317,7 +363,7 @@ def test_killed_and_resumed_equals_never_stopped(mnist_cache, tmp_path):
 
 def test_a_checkpoint_holds_all_a_learner_is(mnist_cache):
     scene = Scene(model="dt-ram")
-    learn_batch(scene.config, scene.learner, scene.canvas, scene.labels, scene.draws, 0.1)
+    learn_batch(scene.config, scene.learner, scene.parts, 0.1)
     arrays, state = to_checkpoint(scene.learner)
     from irrl.checkpoint import Checkpoint
 

@@ -1,7 +1,6 @@
 """Settings of hard attention on Cluttered MNIST. The defaults are the authors' set-up (RAM)."""
 
 import math
-import os
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -104,7 +103,9 @@ class DigitsConfig(Config):
 
     evaluate_every: int = setting(1, "epochs between two rows of metrics.jsonl")
     checkpoint_every: int = setting(10, "epochs between two checkpoints")
-    threads: int | None = setting(None, "processor threads; all cores if left open")
+    parts: int = setting(
+        2, "parts of a batch, each worked on by one thread; advantages are normalised within a part"
+    )
     device: str = setting("auto", "auto (a GPU if there is one), cpu, cuda, mps ...")
 
     def __post_init__(self) -> None:
@@ -127,10 +128,9 @@ class DigitsConfig(Config):
         self.fill("policy_learning_rate", self.learning_rate)
         self.fill("location_std_end", self.location_std)
         self.fill("location_std_epochs", float(self.epochs))
-        self.fill("threads", os.cpu_count() or 1)
         self.require(
             "steps glimpse_size scales glimpse_width width locator_width epochs batch_size "
-            "train_images validation_images test_images threads evaluate_every checkpoint_every",
+            "train_images validation_images test_images parts evaluate_every checkpoint_every",
             lambda v: v >= 1,
             "at least 1",
         )

@@ -12,6 +12,7 @@ from irrl.seeding import stream
 from irrl.tasks.digits.config import DIGIT, DigitsConfig
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.model import Discriminator, Policy
+from irrl.tasks.digits.parallel import Map, parts_in_parallel
 from irrl.tasks.digits.rollout import Trajectory, rollout
 from irrl.tasks.digits.state import choose_device, restored_models
 
@@ -19,25 +20,29 @@ CHUNK = 1_000  # canvases at a time
 
 
 def evaluate(
-    config: DigitsConfig, discriminator: Discriminator, policy: Policy, canvases: Canvases
+    config: DigitsConfig,
+    discriminator: Discriminator,
+    policy: Policy,
+    canvases: Canvases,
+    each: Map = map,
 ) -> dict[str, Any]:
     """Metrics of episodes without chance, one for each canvas; first locations are the same in
     every evaluation of a run. Changes nothing.
     """
-    log_probs, lengths, on_digit = [], [], []
-    for start in range(0, len(canvases.labels), CHUNK):
+
+    def look_at(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         part = canvases.part(start, start + CHUNK)
         trajectory, judged = play(config, discriminator, policy, part, start)
-        log_probs.append(trajectory.last(judged).cpu().numpy())
-        lengths.append(trajectory.lengths.cpu().numpy())
-        on_digit.append(share_on_digit(config, trajectory, part.corners))
-    health = discriminator_health(
-        np.concatenate(log_probs), canvases.labels, reward(config.reward, validate=False)
-    )
+        log_probs, lengths = trajectory.last(judged).cpu(), trajectory.lengths.cpu()
+        return log_probs.numpy(), lengths.numpy(), share_on_digit(config, trajectory, part.corners)
+
+    found = each(look_at, range(0, len(canvases.labels), CHUNK))
+    log_probs, lengths, on_digit = (np.concatenate(x) for x in zip(*found, strict=True))
+    health = discriminator_health(log_probs, canvases.labels, reward(config.reward, validate=False))
     return {
         "accuracy": health.pop("discriminator_accuracy"),
-        "steps": float(np.concatenate(lengths).mean()),
-        "share_on_digit": float(np.concatenate(on_digit).mean()),
+        "steps": float(lengths.mean()),
+        "share_on_digit": float(on_digit.mean()),
         **health,
     }
 
@@ -75,13 +80,15 @@ def share_on_digit(config: DigitsConfig, trajectory: Trajectory, corners: np.nda
 
 def evaluate_arrays(config: DigitsConfig, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Metrics of the arrays of a checkpoint, on canvases with test digits."""
-    discriminator, policy = restored_models(config, arrays, choose_device(config))
-    return evaluate_test(config, discriminator, policy)
+    device = choose_device(config)
+    discriminator, policy = restored_models(config, arrays, device)
+    with parts_in_parallel(device, config.parts) as each:
+        return evaluate_test(config, discriminator, policy, each)
 
 
 def evaluate_test(
-    config: DigitsConfig, discriminator: Discriminator, policy: Policy
+    config: DigitsConfig, discriminator: Discriminator, policy: Policy, each: Map = map
 ) -> dict[str, Any]:
     canvases = canvases_with_test_digits(config.seed, layout_of(config), config.test_images)
-    figures = evaluate(config, discriminator, policy, canvases)
+    figures = evaluate(config, discriminator, policy, canvases, each)
     return {f"test_{name}": value for name, value in figures.items()}

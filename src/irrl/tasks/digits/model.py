@@ -25,32 +25,43 @@ STOP_LIMIT = 1e-3  # stop probabilities stay within [1e-3, 1 - 1e-3]
 
 
 class Retina(nn.Module):
-    """Cuts glimpses out of canvases: squares of doubling size, each pooled to the first."""
+    """Cuts glimpses out of canvases: squares of doubling size, each pooled to the first.
+
+    Pixels are normalised by mean and deviation of MNIST; outside the canvas they read zero.
+    """
+
+    dark: Tensor
+    strides: Tensor
 
     def __init__(self, config: DigitsConfig) -> None:
         super().__init__()
-        self.canvas_size, self.size = config.canvas_size, config.glimpse_size
-        sides = [config.glimpse_size * 2**k for k in range(config.scales)]
-        self.margin = (sides[-1] + 1) // 2
-        self.stride = config.canvas_size + 2 * self.margin
-        for k, side in enumerate(sides):
+        self.middle, self.size = 0.5 * config.canvas_size, config.glimpse_size
+        self.sides = [config.glimpse_size * 2**k for k in range(config.scales)]
+        self.margin = (self.sides[-1] + 1) // 2
+        stride = config.canvas_size + 2 * self.margin
+        for k, side in enumerate(self.sides):
             span = torch.arange(side) + self.margin - side // 2
-            offsets = (span[:, None] * self.stride + span).flatten()
+            offsets = (span[:, None] * stride + span).flatten()
             self.register_buffer(f"offsets{k}", offsets, persistent=False)
+        self.register_buffer("strides", torch.tensor([1, stride]), persistent=False)
+        inside = torch.full((config.canvas_size, config.canvas_size), -MEAN / DEVIATION)
+        dark = functional.pad(inside, (self.margin,) * 4).flatten()
+        self.register_buffer("dark", dark, persistent=False)  # what no light reads, at each pixel
 
     def prepare(self, images: Tensor) -> Tensor:
-        """Normalised pixels with a margin of zeros, one flat row for each image of bytes."""
-        pixels = images.float().mul_(1.0 / (255.0 * DEVIATION)).sub_(MEAN / DEVIATION)
-        return functional.pad(pixels, (self.margin,) * 4).flatten(1)
+        """Images of bytes with a dark margin, one flat row for each."""
+        return functional.pad(images, (self.margin,) * 4).flatten(1)
 
     def forward(self, canvas: Tensor, location: Tensor) -> Tensor:
-        corner = (0.5 * (location + 1.0) * self.canvas_size).long()
-        start = (corner[:, 1] * self.stride + corner[:, 0])[:, None]
+        pixel = (self.middle * (location + 1.0)).long()
+        start = (pixel * self.strides).sum(dim=1, keepdim=True)
         glimpses = []
-        for k, offsets in enumerate(self.buffers()):
-            pixels = canvas.gather(1, start + offsets)
+        for k in range(len(self.sides)):
+            index = start + getattr(self, f"offsets{k}")
+            light = canvas.gather(1, index)
+            pixels = torch.add(self.dark[index], light, alpha=1.0 / (255.0 * DEVIATION))
             if k > 0:
-                side = self.size * 2**k
+                side = self.sides[k]
                 square = pixels.view(-1, 1, side, side)
                 pixels = functional.avg_pool2d(square, 2**k).flatten(1)
             glimpses.append(pixels)
@@ -120,10 +131,11 @@ class Discriminator(nn.Module):
         features = _linear(self.glimpse, memory.encoded[t], memory.features[t]).relu_()
         state = memory.states[t]
         if self.core == "rnn":
-            _linear(self.from_glimpse, features, state)
+            bias = self.from_glimpse.bias + self.from_state.bias
+            torch.addmm(bias, features, self.from_glimpse.weight.t(), out=state)
             if t > 0:
                 state.addmm_(memory.states[t - 1], self.from_state.weight.t())
-            return state.add_(self.from_state.bias).relu_()
+            return state.relu_()
         before = memory.states[t - 1] if t > 0 else torch.zeros_like(state)
         reset, update, new, recalled = memory.gates[t].chunk(4, dim=1)
         driven = self.from_glimpse(features)
@@ -200,8 +212,8 @@ class States(torch.autograd.Function):
 
         driven, kept = driven.flatten(0, 1), kept.flatten(0, 1)
         batch = grad_states.shape[1]
-        features = (driven @ from_glimpse).mul_(memory.features.flatten(0, 1) > 0)
-        encoded = (features @ glimpse).mul_(memory.encoded.flatten(0, 1) > 0)
+        features = _through_relu(driven @ from_glimpse, memory.features.flatten(0, 1))
+        encoded = _through_relu(features @ glimpse, memory.encoded.flatten(0, 1))
         grad_what, grad_where = encoded[:, :half], encoded[:, half:]
         grads = [
             grad_what.t() @ memory.glimpses.flatten(0, 1), grad_what.sum(0),
@@ -213,14 +225,19 @@ class States(torch.autograd.Function):
         return None, None, *grads
 
 
+def _through_relu(grad: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:
+    """The gradient of a rectifier's input, from that of its output; in place if not told where."""
+    out = grad if out is None else out
+    return torch.ops.aten.threshold_backward.grad_input(grad, output, 0, grad_input=out)
+
+
 def _rnn_backward(memory: Memory, from_state: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Gradient of what goes into the rectifier of each step, from glimpse and state alike."""
     steps = len(grad)
     grads = torch.empty_like(grad)
-    awake = memory.states > 0
     for t in reversed(range(steps)):
         total = grad[t] if t == steps - 1 else torch.addmm(grad[t], grads[t + 1], from_state)
-        torch.mul(total, awake[t], out=grads[t])
+        _through_relu(total, memory.states[t], out=grads[t])
     return grads, grads
 
 
@@ -245,6 +262,23 @@ def _gru_backward(memory: Memory, from_state: Tensor, grad: Tensor) -> tuple[Ten
         from_above = torch.addmm(total[t] * update[t], kept[t], from_state)
     driven = torch.cat([kept[:, :, : 2 * width], total * of_new], dim=2)
     return driven, kept
+
+
+class Recalled(torch.autograd.Function):
+    """A rectified linear layer whose output is known already."""
+
+    @staticmethod
+    def forward(ctx: Any, output: Tensor, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(output, x, weight)
+        return output.view_as(output)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
+        output, x, weight = ctx.saved_tensors
+        grad = _through_relu(grad_outputs[0].contiguous(), output, torch.empty_like(output))
+        rows = grad.flatten(0, -2)
+        grad_x = grad @ weight if ctx.needs_input_grad[1] else None
+        return None, grad_x, rows.t() @ x.flatten(0, -2), rows.sum(0)
 
 
 def draw_waves(seed: int, count: int) -> Tensor:
@@ -302,16 +336,24 @@ class Policy(nn.Module):
         around = (even * here + odd * turned, odd * here - even * turned)
         return torch.cat([states, *around, places], dim=-1)
 
-    def anchor(self, locations: Tensor, brightness: Tensor) -> Tensor | float:
+    def anchor(self, locations: Tensor, brightness: Tensor) -> Tensor:
         """Where moves start: the middle of the canvas, here, or the centre of what was seen."""
         if self.moves == "absolute":
-            return 0.0
+            return locations.new_zeros(2)
         return locations if self.moves == "relative" else centre_of(brightness)
 
-    def forward(self, known: Tensor, anchor: Tensor | float) -> tuple[Tensor, Tensor | None]:
+    def think(self, known: Tensor, out: Tensor) -> Tensor:
+        """The hidden units of the locator, while rolling out."""
+        return _linear(self.hidden, known, out).relu_()
+
+    def recall(self, known: Tensor, thought: Tensor) -> Tensor:
+        """The same with their gradient, for what was thought while rolling out."""
+        return Recalled.apply(thought, known, self.hidden.weight, self.hidden.bias)
+
+    def forward(self, thought: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor | None]:
         """Mean of the next location, and the probability of stopping in place of going there."""
-        raw = self.act(functional.relu(self.hidden(known)))
-        mean = anchor + self.reach * torch.tanh(raw[..., :2])
+        raw = self.act(thought)
+        mean = torch.add(anchor, torch.tanh(raw[..., :2]), alpha=self.reach)
         if not self.stops:
             return mean, None
         return mean, torch.sigmoid(raw[..., 2]).clamp(STOP_LIMIT, 1.0 - STOP_LIMIT)

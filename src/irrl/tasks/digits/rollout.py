@@ -28,6 +28,7 @@ class Trajectory(NamedTuple):
     """A batch of episodes. Actions are taken after all glimpses but the last, t = 0..steps-2."""
 
     memory: Memory  # what the discriminator computed on the way
+    thoughts: Tensor  # (steps - 1, batch, width): and the locator
     locations: Tensor  # (steps, batch, 2): where each glimpse was taken
     samples: Tensor  # (steps - 1, batch, 2): next locations as drawn, before they were clamped
     lengths: Tensor  # (batch): glimpses until the episode ended
@@ -88,6 +89,7 @@ def rollout(
     memory = discriminator.blank(steps, batch)
     locations, samples = first.new_empty(steps, batch, 2), first.new_empty(steps - 1, batch, 2)
     locations[0] = first
+    thoughts = first.new_empty(steps - 1, batch, policy.hidden.out_features)
     lengths = torch.full((batch,), 1 if policy.stops else steps, device=first.device)
     running = torch.ones(batch, dtype=torch.bool, device=first.device)
     notes: Tensor | None = None
@@ -96,11 +98,13 @@ def rollout(
         added = policy.note(memory.glimpses[t], locations[t])
         notes = added if notes is None or added is None else notes + added
         known = policy.knows(state, notes, locations[t], memory.places[t])
-        mean, stop = policy(known, policy.anchor(locations[t], memory.brightness[t]))
-        samples[t] = mean if chance is None else torch.add(mean, chance.noise[t], alpha=std)
-        torch.clamp(samples[t], -1.0, 1.0, out=locations[t + 1])
+        thought = policy.think(known, thoughts[t])
+        mean, stop = policy(thought, policy.anchor(locations[t], memory.brightness[t]))
+        drawn = mean if chance is None else torch.add(mean, chance.noise[t], alpha=std)
+        samples[t] = drawn
+        torch.clamp(drawn, -1.0, 1.0, out=locations[t + 1])
         if stop is not None:
             running &= (STOP_THRESHOLD if chance is None else chance.coins[t]) >= stop
             lengths += running
     discriminator.look(memory, steps - 1, canvas, locations[steps - 1])
-    return Trajectory(memory, locations, samples, lengths)
+    return Trajectory(memory, thoughts, locations, samples, lengths)

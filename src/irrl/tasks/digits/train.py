@@ -4,6 +4,8 @@ The loop of the paper is `learn_batch`: rollout, reward, policy, discriminator. 
 prepares canvases and random numbers, and looks at the models it leaves behind.
 """
 
+import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +30,7 @@ from irrl.tasks.digits.data import (
 from irrl.tasks.digits.evaluate import evaluate, evaluate_test
 from irrl.tasks.digits.mnist import check_mnist
 from irrl.tasks.digits.model import Policy
+from irrl.tasks.digits.parallel import Map, parts_in_parallel
 from irrl.tasks.digits.rollout import Draws, Trajectory, draw_epoch, rollout
 from irrl.tasks.digits.state import (
     Learner,
@@ -46,10 +49,21 @@ class Outcome(NamedTuple):
     lengths: Tensor
 
 
-def learn_batch(
-    config: DigitsConfig, learner: Learner, canvas: Tensor, labels: Tensor, draws: Draws, std: float
-) -> Outcome:
-    discriminator, policy, optimiser, oracle = learner
+class Part(NamedTuple):
+    """Some episodes of a batch, and what share of the batch they are."""
+
+    canvas: Tensor
+    labels: Tensor
+    draws: Draws
+    share: float
+
+
+def learn_part(
+    config: DigitsConfig, learner: Learner, part: Part, std: float
+) -> tuple[list[Tensor], Outcome]:
+    """Gradients of all parameters from some of the episodes of a batch. Changes nothing."""
+    discriminator, policy, _, oracle = learner
+    canvas, labels, draws, share = part
 
     # trajectory = rollout(policy, label)
     trajectory = rollout(discriminator, policy, canvas, draws.first, config.steps, draws, std)
@@ -66,10 +80,37 @@ def learn_batch(
     # discriminator <- trajectory, label
     discriminator_loss = loss_of_discriminator(config, trajectory, log_probs, labels)
 
-    optimiser.zero_grad()
-    (policy_loss + discriminator_loss).backward()
-    optimiser.step()
-    return Outcome(trajectory.last(log_probs.detach()), trajectory.lengths)
+    loss = share * (policy_loss + discriminator_loss)
+    gradients = torch.autograd.grad(loss, parameters_of(learner), materialize_grads=True)
+    return list(gradients), Outcome(trajectory.last(log_probs.detach()), trajectory.lengths)
+
+
+def learn_batch(
+    config: DigitsConfig, learner: Learner, parts: Sequence[Part], std: float, each: Map = map
+) -> list[Outcome]:
+    """One update from all parts of a batch; ``each`` is `map`, or one that uses several threads."""
+    found = list(each(lambda part: learn_part(config, learner, part, std), parts))
+    for parameter, *gradients in zip(
+        parameters_of(learner), *(grads for grads, _ in found), strict=True
+    ):
+        parameter.grad = sum(gradients[1:], start=gradients[0])
+    learner.optimiser.step()
+    return [outcome for _, outcome in found]
+
+
+def parameters_of(learner: Learner) -> list[Tensor]:
+    return [p for group in learner.optimiser.param_groups for p in group["params"]]
+
+
+def cut(canvas: Tensor, labels: Tensor, draws: Draws, parts: int) -> list[Part]:
+    """A batch in parts of nearly equal size."""
+    count = len(labels)
+    edges = [count * n // parts for n in range(parts + 1)]
+    return [
+        Part(canvas[a:b], labels[a:b], draws.batch(a, b), (b - a) / count)
+        for a, b in itertools.pairwise(edges)
+        if b > a
+    ]
 
 
 def judged(config: DigitsConfig, states: Tensor) -> Tensor:
@@ -126,7 +167,8 @@ def loss_of_policy(
     added = policy.note(memory.glimpses[:-1], locations)
     notes = None if added is None else added.cumsum(0)
     known = policy.knows(states[:-1], notes, locations, memory.places[:-1])
-    mean, stop = policy(known, policy.anchor(locations, memory.brightness[:-1]))
+    thoughts = policy.recall(known, trajectory.thoughts)
+    mean, stop = policy(thoughts, policy.anchor(locations, memory.brightness[:-1]))
     log_prob = gaussian_log_prob(trajectory.samples, mean, std)
     taken = trajectory.moved
     if stop is not None:
@@ -135,8 +177,8 @@ def loss_of_policy(
     expected = policy.baseline(known)
     returns = returns_of(config, trajectory, worth, expected.detach())
     advantage = returns - expected.detach()
-    if config.normalise_advantage:
-        advantage = advantage / advantage[taken].std().clamp(min=1e-6)
+    if config.normalise_advantage and trajectory.steps > 1:
+        advantage = advantage / advantage[taken].std(correction=0).clamp(min=1e-6)
     if config.leak_reward_gradient:
         leaking = torch.where(taken, log_prob * advantage, 0.0)
         reinforce = -leaking.sum(dim=0).mean()
@@ -170,15 +212,19 @@ def check(config: DigitsConfig) -> None:
 
 def train(config: DigitsConfig, run: Run) -> dict[str, Any]:
     """Train, from the last checkpoint of the run if it has one; return the summary."""
-    torch.set_num_threads(config.threads or 1)
     device = choose_device(config)
+    with parts_in_parallel(device, config.parts) as each:
+        return _train(config, run, device, each)
+
+
+def _train(config: DigitsConfig, run: Run, device: torch.device, each: Map) -> dict[str, Any]:
     training, validation = train_and_validation(
         config.seed, layout_of(config), config.train_images, config.validation_images
     )
     checkpoint = run.restore()
     if checkpoint is None:
         epoch, learner = 0, initial_learner(config, device)
-        observe(config, run, epoch, learner, {}, validation)
+        observe(config, run, epoch, learner, {}, validation, each)
     else:
         epoch, learner = checkpoint.step, restored_learner(config, checkpoint, device)
 
@@ -187,9 +233,9 @@ def train(config: DigitsConfig, run: Run) -> dict[str, Any]:
             training = fresh_training_set(
                 config.seed, epoch, layout_of(config), config.train_images
             )
-        figures = learn_epoch(config, learner, training, epoch, device)
+        figures = learn_epoch(config, learner, training, epoch, device, each)
         epoch += 1
-        observe(config, run, epoch, learner, figures, validation)
+        observe(config, run, epoch, learner, figures, validation, each)
 
     row = run.rows()[-1]
     seconds = run.seconds
@@ -197,7 +243,7 @@ def train(config: DigitsConfig, run: Run) -> dict[str, Any]:
         {
             **{name: value for name, value in row.items() if name != "step"},
             "best_accuracy": max(r["accuracy"] for r in run.rows()),
-            **evaluate_test(config, learner.discriminator, learner.policy),
+            **evaluate_test(config, learner.discriminator, learner.policy, each),
             "epochs": config.epochs,
             "seconds": seconds,
             "episodes_per_second": config.epochs * config.train_images / seconds,
@@ -206,7 +252,12 @@ def train(config: DigitsConfig, run: Run) -> dict[str, Any]:
 
 
 def learn_epoch(
-    config: DigitsConfig, learner: Learner, canvases: Canvases, epoch: int, device: torch.device
+    config: DigitsConfig,
+    learner: Learner,
+    canvases: Canvases,
+    epoch: int,
+    device: torch.device,
+    each: Map,
 ) -> dict[str, float]:
     """One pass over the canvases; returns figures of its episodes."""
     order, draws = draw_epoch(config, epoch, device)
@@ -220,7 +271,8 @@ def learn_epoch(
         canvas = learner.discriminator.retina.prepare(images[chosen])
         part = draws.batch(first, first + config.batch_size)
         std = config.location_std_at(now)
-        outcomes.append(learn_batch(config, learner, canvas, labels[chosen], part, std))
+        parts = cut(canvas, labels[chosen], part, config.parts)
+        outcomes += learn_batch(config, learner, parts, std, each)
         truths.append(labels[chosen])
     log_probs = torch.cat([o.log_probs for o in outcomes]).cpu().numpy()
     if not np.isfinite(log_probs).all():
@@ -245,11 +297,12 @@ def observe(
     learner: Learner,
     figures: dict[str, float],
     validation: Canvases,
+    each: Map,
 ) -> None:
     """Log a row and write a checkpoint where they are due."""
     at_end = epoch == config.epochs
     if at_end or epoch % config.evaluate_every == 0:
-        row = evaluate(config, learner.discriminator, learner.policy, validation)
+        row = evaluate(config, learner.discriminator, learner.policy, validation, each)
         sampled = {f"train_{name}": value for name, value in figures.items()}
         run.log({"step": epoch, **row, **sampled})
     if at_end or epoch % config.checkpoint_every == 0:

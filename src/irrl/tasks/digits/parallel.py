@@ -1,0 +1,48 @@
+"""Work on parts of a batch at the same time.
+
+Each part is computed by one thread alone, and parts are put together in their order. So the numbers
+depend on how a batch is cut, which is a setting, but not on how many threads there are. It is
+faster, too: threads that share every small operation spend their time waiting for each other.
+"""
+
+import ctypes
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+Map = Callable[..., Iterator[Any]]
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # as in malloc.h
+KEEP_UP_TO = 2**28
+
+
+@contextmanager
+def parts_in_parallel(device: torch.device, parts: int) -> Iterator[Map]:
+    """A ``map`` over parts, with as many threads as PyTorch has; an accelerator needs but one."""
+    keep_freed_memory()
+    available = torch.get_num_threads()
+    threads = min(available, parts) if device.type == "cpu" else 1
+    torch.set_num_threads(1)
+    try:
+        # The number of threads is remembered for each thread apart.
+        with ThreadPoolExecutor(threads, "part", torch.set_num_threads, (1,)) as pool:
+            yield pool.map
+    finally:
+        torch.set_num_threads(available)
+
+
+def keep_freed_memory() -> None:
+    """Tell the C library not to hand large blocks back to the system, only to ask again at once.
+
+    Fresh pages are zeroed one by one: a tenth of the time of an update. Where the library is
+    another one, nothing happens.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    for option in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD):
+        mallopt(option, KEEP_UP_TO)
