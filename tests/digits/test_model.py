@@ -192,9 +192,9 @@ def test_stop_probabilities_are_bounded():
 
 
 def known_in(policy, trajectory):
-    notes = policy.note(trajectory.memory.glimpses, trajectory.locations).cumsum(0)
     memory = trajectory.memory
-    return policy.knows(memory.states, notes, trajectory.locations, memory.places)
+    notes = policy.note(memory.glimpses[:-1], trajectory.phases).cumsum(0)
+    return policy.knows(memory.states[:-1], notes, trajectory.phases, memory.places[:-1])
 
 
 def test_the_policys_map_tells_what_lies_where_from_here():
@@ -202,19 +202,19 @@ def test_the_policys_map_tells_what_lies_where_from_here():
     _, policy, _, trajectory = episode(config)
     known = known_in(policy, trajectory)
     seen = functional.relu(policy.what(trajectory.memory.glimpses))
-    for t in range(config.steps):
+    for t in range(config.steps - 1):
         way = trajectory.locations[: t + 1] - trajectory.locations[t]  # (t + 1, batch, 2)
         phase = way @ policy.waves
         even, odd = known[t, :, 7:10], known[t, :, 10:13]
         torch.testing.assert_close(even, (seen[: t + 1] * phase.cos()).sum(0))
         torch.testing.assert_close(odd, (seen[: t + 1] * phase.sin()).sum(0))
-    torch.testing.assert_close(known[..., 13:], trajectory.locations)
+    torch.testing.assert_close(known[..., 13:], trajectory.locations[:-1])
 
 
 def test_rollout_and_loss_know_the_same():
     config = small(policy_memory=3, location_features=2)
     _, policy, _, trajectory = episode(config)
-    known = known_in(policy, trajectory)[:-1]
+    known = known_in(policy, trajectory)
     thoughts = functional.relu(policy.hidden(known))
     torch.testing.assert_close(policy.recall(known, trajectory.thoughts), thoughts)
     mean, _ = policy(thoughts, torch.zeros(2))

@@ -317,23 +317,25 @@ class Policy(nn.Module):
         self.foresee = nn.Linear(known, wide) if wide > 0 else None
         self.expect = nn.Linear(wide or known, 1)
 
-    def note(self, glimpses: Tensor, locations: Tensor) -> Tensor | None:
-        """What glimpses add to the map: cosine and sine of each wave, as much as was seen."""
+    def phases(self, location: Tensor, out: Tensor) -> Tensor:
+        """Cosine and sine of each wave at a place."""
+        phase = location @ self.waves
+        return torch.cat([phase.cos(), phase.sin()], dim=-1, out=out)
+
+    def note(self, glimpses: Tensor, phases: Tensor) -> Tensor | None:
+        """What glimpses add to the map: each wave, as much as was seen."""
         if self.what is None:
             return None
-        seen, phase = functional.relu(self.what(glimpses)), locations @ self.waves
-        return torch.cat([seen * phase.cos(), seen * phase.sin()], dim=-1)
+        seen = functional.relu(self.what(glimpses))
+        return torch.cat([seen, seen], dim=-1) * phases
 
-    def knows(
-        self, states: Tensor, notes: Tensor | None, locations: Tensor, places: Tensor
-    ) -> Tensor:
+    def knows(self, states: Tensor, notes: Tensor | None, phases: Tensor, places: Tensor) -> Tensor:
         """All that the policy decides by: the core's state, the map seen from here, the place."""
         if notes is None:
             return states
-        phase = locations @ self.waves
-        here, turned = phase.cos(), phase.sin()
+        cosine, sine = phases.chunk(2, dim=-1)
         even, odd = notes.chunk(2, dim=-1)
-        around = (even * here + odd * turned, odd * here - even * turned)
+        around = (even * cosine + odd * sine, odd * cosine - even * sine)
         return torch.cat([states, *around, places], dim=-1)
 
     def anchor(self, locations: Tensor, brightness: Tensor) -> Tensor:

@@ -29,6 +29,7 @@ class Trajectory(NamedTuple):
 
     memory: Memory  # what the discriminator computed on the way
     thoughts: Tensor  # (steps - 1, batch, width): and the locator
+    phases: Tensor  # (steps - 1, batch, 2 units): of the policy's map
     locations: Tensor  # (steps, batch, 2): where each glimpse was taken
     samples: Tensor  # (steps - 1, batch, 2): next locations as drawn, before they were clamped
     lengths: Tensor  # (batch): glimpses until the episode ended
@@ -90,14 +91,16 @@ def rollout(
     locations, samples = first.new_empty(steps, batch, 2), first.new_empty(steps - 1, batch, 2)
     locations[0] = first
     thoughts = first.new_empty(steps - 1, batch, policy.hidden.out_features)
+    phases = first.new_empty(steps - 1, batch, 2 * policy.waves.shape[1])
     lengths = torch.full((batch,), 1 if policy.stops else steps, device=first.device)
     running = torch.ones(batch, dtype=torch.bool, device=first.device)
     notes: Tensor | None = None
     for t in range(steps - 1):
         state = discriminator.look(memory, t, canvas, locations[t])
-        added = policy.note(memory.glimpses[t], locations[t])
+        policy.phases(locations[t], out=phases[t])
+        added = policy.note(memory.glimpses[t], phases[t])
         notes = added if notes is None or added is None else notes + added
-        known = policy.knows(state, notes, locations[t], memory.places[t])
+        known = policy.knows(state, notes, phases[t], memory.places[t])
         thought = policy.think(known, thoughts[t])
         mean, stop = policy(thought, policy.anchor(locations[t], memory.brightness[t]))
         drawn = mean if chance is None else torch.add(mean, chance.noise[t], alpha=std)
@@ -107,4 +110,4 @@ def rollout(
             running &= (STOP_THRESHOLD if chance is None else chance.coins[t]) >= stop
             lengths += running
     discriminator.look(memory, steps - 1, canvas, locations[steps - 1])
-    return Trajectory(memory, thoughts, locations, samples, lengths)
+    return Trajectory(memory, thoughts, phases, locations, samples, lengths)

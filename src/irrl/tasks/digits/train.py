@@ -164,9 +164,9 @@ def loss_of_policy(
 ) -> Tensor:
     """REINFORCE with a learned baseline, for moves and, with DT-RAM, for stops."""
     memory, locations = trajectory.memory, trajectory.locations[:-1]
-    added = policy.note(memory.glimpses[:-1], locations)
+    added = policy.note(memory.glimpses[:-1], trajectory.phases)
     notes = None if added is None else added.cumsum(0)
-    known = policy.knows(states[:-1], notes, locations, memory.places[:-1])
+    known = policy.knows(states[:-1], notes, trajectory.phases, memory.places[:-1])
     thoughts = policy.recall(known, trajectory.thoughts)
     mean, stop = policy(thoughts, policy.anchor(locations, memory.brightness[:-1]))
     log_prob = gaussian_log_prob(trajectory.samples, mean, std)
