@@ -173,16 +173,23 @@ def test_delta_of_known_moments():
     assert found.deviation == pytest.approx(symmetric.std(ddof=1))
     assert found.p_zero_mean > 0.01 and found.p_symmetric > 0.01
     shifted = describe_delta(symmetric + 0.02)
-    assert shifted.p_zero_mean < 1e-6 and shifted.p_symmetric == pytest.approx(found.p_symmetric)
+    assert shifted.p_zero_mean < 1e-6 and shifted.p_symmetric < 0.001
     skewed = describe_delta(rng.exponential(0.1, 2000) - 0.1)
     assert skewed.skewness == pytest.approx(2.0, abs=0.4)
     assert skewed.p_symmetric < 0.001
 
 
-def test_the_tests_of_delta_err_as_often_as_they_say():
+def spike_with_outliers(rng):
+    """What a nearly converged discriminator shows: mostly nothing, now and then all wrong."""
+    far = rng.choice([-0.9, 0.9], 200) * (rng.random(200) < 0.1)
+    return rng.normal(0.0, 0.01, 200) + far
+
+
+@pytest.mark.parametrize("draw", [lambda rng: rng.laplace(0.0, 0.1, 200), spike_with_outliers])
+def test_the_tests_of_delta_err_as_often_as_they_say(draw):
     """Under the hypotheses, a p value below 0.1 comes in about a tenth of all samples."""
     rng = np.random.default_rng(1)
-    found = [describe_delta(rng.laplace(0.0, 0.1, 200), resamples=200) for _ in range(300)]
+    found = [describe_delta(draw(rng), resamples=200) for _ in range(300)]
     for p in ("p_zero_mean", "p_symmetric"):
         assert 0.04 < np.mean([getattr(f, p) < 0.1 for f in found]) < 0.17
 

@@ -42,6 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         print(f"irrl: error: {error or type(error).__name__}", file=sys.stderr)
         return 2
+    except RuntimeError as error:
+        if "allocate memory" not in str(error) and "out of memory" not in str(error):
+            raise
+        print(f"irrl: error: not enough memory: {str(error).splitlines()[0]}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("\nirrl: stopped; what was checkpointed can be resumed", file=sys.stderr)
         return 130
@@ -334,7 +339,9 @@ def _noise(parser: Parser, arguments: list[str]) -> int:
     parser.option("--images", default=1000, metavar="N", help="measure: test images")
     parser.option("--epochs", default=4, metavar="N", help="measure: checkpoints, early to late")
     parser.add_argument("--rewards", metavar="A,B,...", help="rewards to show")
-    parser.option("--family", default="normal", metavar="NAME", help="normal, laplace or uniform")
+    parser.option(
+        "--family", default="normal", metavar="NAME", help="theory: normal, laplace, uniform"
+    )
     parser.option("--scale", default=0.05, metavar="S", help="theory: deviation of the noise")
     parser.option("--classes", default=10, metavar="K", help="theory: number of labels")
     parser.option("-o", "--output", default="noise.png", metavar="FILE", help="PNG, SVG, PDF")
@@ -369,10 +376,11 @@ def _noise_theory(options: Any, names: list[str]) -> int:
 
 def _noise_measure(options: Any, names: list[str]) -> int:
     from irrl.checkpoint import to_json_bytes, write_atomic
-    from irrl.plots import save_figure
+    from irrl.plots import check_format, save_figure
     from irrl.run import provenance
     from irrl.tasks import open_run, task_module
 
+    check_format(options.output)
     runs = [open_run(folder) for folder in options.runs]
     module = task_module(runs[0].task, "measure")
     groups, record = {}, {}

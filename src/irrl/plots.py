@@ -60,11 +60,15 @@ def dashes_of(name: str) -> str:
     return "-" if reward.clipped or reward.shape is None else "--"
 
 
+def check_format(path: str | Path) -> None:
+    if Path(path).suffix not in FORMATS:
+        raise UserError(f"cannot draw to {path}: its name must end in {', '.join(FORMATS)}")
+
+
 def save_figure(figure: Figure, path: str | Path) -> Path:
     """Write a figure; the ending of its name chooses the format."""
     path = Path(path)
-    if path.suffix not in FORMATS:
-        raise UserError(f"cannot draw to {path}: its name must end in {', '.join(FORMATS)}")
+    check_format(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150, bbox_inches="tight")
     plt.close(figure)

@@ -154,6 +154,9 @@ def test_mnist_is_fetched_from_a_folder(irrl, mnist_cache, tmp_path, monkeypatch
         (["--batch-size", "1000"], ["at most the number of train images"]),
         (["--fresh-canvases", "perhaps"], ["expected yes or no"]),
         (["--oracle", "nowhere"], ["nowhere is not a run folder"]),
+        (["--oracle", ""], ["oracle must be the folder of a run"]),
+        (["--width", "100000000"], ["not enough memory"]),
+        (["--device", "meta"], ["device meta cannot be used here"]),
     ],
 )
 def test_impossible_settings(irrl, mnist_cache, tmp_path, flags, words):
@@ -163,6 +166,24 @@ def test_impossible_settings(irrl, mnist_cache, tmp_path, flags, words):
         if torch.cuda.is_available():
             return
     assert failed(result, *words)
+    assert not (tmp_path / "run").exists()
+
+
+def test_training_that_comes_apart_says_so(irrl, mnist_cache):
+    result = irrl("train", "digits", "--preset", "smoke", "--learning-rate", "1e30", "--out", "run")
+    assert failed(result, "came apart in epoch 1", "smaller learning-rate")
+
+
+def test_damaged_mnist_is_noticed_before_anything_is_written(
+    irrl, mnist_cache, tmp_path, monkeypatch
+):
+    shutil.copytree(mnist_cache, tmp_path / "cache" / "mnist")
+    path = tmp_path / "cache" / "mnist" / "train-images-idx3-ubyte"
+    path.write_bytes(path.read_bytes()[:-1])
+    monkeypatch.setenv("IRRL_CACHE", str(tmp_path / "cache"))
+    result = irrl("train", "digits", "--preset", "smoke", "--out", "run")
+    assert failed(result, "train-images-idx3-ubyte is damaged", "irrl data mnist")
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_oracle_of_another_kind(irrl, digits_run, smoke_run, tmp_path):
@@ -180,3 +201,5 @@ def test_play_needs_something_to_play(irrl, smoke_run, digits_run):
     assert failed(irrl("play", smoke_run), "skills has nothing to play")
     assert failed(irrl("play", digits_run, smoke_run), "different tasks")
     assert failed(irrl("play", digits_run, "-o", "play.txt"), "must end in .png")
+    measure = ["noise", "measure", digits_run, "--oracle", digits_run, "-o", "noise.txt"]
+    assert failed(irrl(*measure), "must end in .png")

@@ -86,7 +86,10 @@ def test_nothing_reachable_says_what_to_do_by_hand(small):
 
 
 class Mirror(http.server.BaseHTTPRequestHandler):
-    """Breaks off the first answer to each request, damages the second, then serves."""
+    """Breaks off the first answer to each request, damages the second, then serves.
+
+    The first is cut in the middle of a chunk for labels, short of its length for images.
+    """
 
     contents: dict[str, bytes]
     asked: dict[str, int]
@@ -96,6 +99,14 @@ class Mirror(http.server.BaseHTTPRequestHandler):
         count = self.asked[name] = self.asked.get(name, 0) + 1
         content = self.contents[name] if count != 2 else self.contents[name][:-1] + b"\x09"
         packed = gzip.compress(content)
+        if count == 1 and "labels" in name:
+            self.protocol_version = "HTTP/1.1"
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"400\r\n" + packed[:20])
+            self.close_connection = True
+            return
         self.send_response(200)
         self.send_header("Content-Length", str(len(packed)))
         self.end_headers()

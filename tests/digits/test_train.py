@@ -15,6 +15,7 @@ from irrl.rewards import reward
 from irrl.run import Run
 from irrl.tasks import make_config, train
 from irrl.tasks.digits.data import layout_of, train_and_validation
+from irrl.tasks.digits.evaluate import share_on_digit
 from irrl.tasks.digits.parallel import parts_in_parallel
 from irrl.tasks.digits.rollout import draw_epoch, rollout
 from irrl.tasks.digits.state import initial_learner, restored_learner, to_checkpoint
@@ -27,6 +28,7 @@ from irrl.tasks.digits.train import (
     oracle_log_probs,
     parameters_of,
     returns_of,
+    set_step_sizes,
     worth_of,
 )
 
@@ -142,7 +144,7 @@ def test_the_number_of_threads_changes_no_bit(mnist_cache, core):
                 learn_batch(scene.config, scene.learner, scene.parts, 0.1, each)
         assert torch.get_num_threads() == threads
         torch.set_num_threads(before)
-        found.append(to_checkpoint(scene.learner)[0])
+        found.append(to_checkpoint(scene.config, scene.learner)[0])
     for name, array in found[0].items():
         np.testing.assert_array_equal(array, found[1][name])
         np.testing.assert_array_equal(array, found[2][name])
@@ -261,6 +263,109 @@ def test_an_oracle_of_another_task_is_refused(mnist_cache, smoke_run):
         Scene(oracle=str(smoke_run))
 
 
+def test_the_policy_learns_from_the_oracle_and_the_discriminator_from_the_label(
+    mnist_cache, digits_run
+):
+    gradients = []
+    for oracle in (None, str(digits_run)):
+        scene = Scene(oracle=oracle)
+        learn_batch(scene.config, scene.learner, scene.parts, 0.1)
+        gradients.append([[p.grad for p in model.parameters()] for model in scene.learner[:2]])
+    (same, paid_online), (still_same, paid_by_oracle) = gradients
+    for a, b in zip(same, still_same, strict=True):
+        torch.testing.assert_close(a, b)
+    assert all((a != b).any() for a, b in zip(paid_online, paid_by_oracle, strict=True))
+
+
+def test_what_is_logged_as_paid_is_what_the_oracle_paid(mnist_cache, digits_run):
+    scene = Scene(oracle=str(digits_run), parts=1)
+    (outcome,) = learn_batch(scene.config, scene.learner, scene.parts, 0.1)
+    fresh = Scene(oracle=str(digits_run), parts=1)
+    judged_so = oracle_log_probs(fresh.config, fresh.learner.oracle, fresh.trajectory)
+    torch.testing.assert_close(outcome.paid, worth_of(fresh.config, judged_so, fresh.labels)[-1])
+
+
+def test_an_oracle_taught_at_the_end_cannot_judge_each_glimpse(mnist_cache, tmp_path):
+    run_in(tmp_path / "late", supervision="last", epochs=1)
+    with pytest.raises(UserError, match="taught after the last glimpse only"):
+        Scene(oracle=str(tmp_path / "late"))
+    Scene(oracle=str(tmp_path / "late"), credit="final")
+
+
+def test_an_oracle_must_be_finished(mnist_cache, digits_run, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(digits_run, tmp_path / "half")
+    (folder / "summary.json").unlink()
+    with pytest.raises(UserError, match="is not finished"):
+        Scene(oracle=str(folder))
+
+
+# --- schedules and starting points ---
+
+
+def test_schedules():
+    config = make_config(
+        "digits", "smoke", epochs=10, schedule="cosine", learning_rate=0.2,
+        policy_learning_rate=0.1, policy_warmup_epochs=2.0, location_std=0.3,
+        location_std_end=0.1, location_std_epochs=4.0,
+    )  # fmt: skip
+    assert config.step_sizes_at(0) == (0.2, 0.0)
+    assert config.step_sizes_at(5) == pytest.approx((0.1, 0.05))
+    assert config.step_sizes_at(1)[1] == pytest.approx(config.step_sizes_at(1)[0] / 4)
+    assert config.step_sizes_at(10) == pytest.approx((0.0, 0.0))
+    assert [config.location_std_at(e) for e in (0, 2, 4, 9)] == pytest.approx([0.3, 0.2, 0.1, 0.1])
+    constant = make_config("digits", "paper")
+    assert constant.step_sizes_at(700) == (3e-4, 3e-4)
+    assert constant.location_std_at(700) == pytest.approx(0.05)
+
+
+def test_the_optimiser_gets_the_step_sizes(mnist_cache):
+    scene = Scene()
+    set_step_sizes(scene.learner.optimiser, (0.5, 0.25))
+    assert [group["lr"] for group in scene.learner.optimiser.param_groups] == [0.5, 0.25]
+
+
+def test_the_policy_begins_as_it_is_told(mnist_cache):
+    scene = Scene(model="dt-ram", initial_policy=0.0, initial_stop=0.1)
+    mean, stop = scene.learner.policy(scene.trajectory.thoughts, scene.trajectory.locations[:-1])
+    torch.testing.assert_close(mean, scene.trajectory.locations[:-1])
+    torch.testing.assert_close(stop, torch.full_like(stop, 0.1))
+
+
+def test_the_glimpse_layer_begins_as_the_papers_two_would():
+    discriminator = initial_learner(make_config("digits", "paper"), CPU).discriminator
+    assert discriminator.glimpse.weight.abs().max().item() == pytest.approx(128**-0.5, rel=0.01)
+    assert discriminator.glimpse.bias.abs().max() > 128**-0.5
+    assert discriminator.from_state.weight.abs().max().item() == pytest.approx(1 / 16, rel=0.01)
+
+
+def test_advantages_are_normalised_over_the_actions_taken(mnist_cache):
+    losses = []
+    for normalise in (False, True):
+        scene = Scene(credit="final", normalise_advantage=normalise)
+        losses.append(scene.policy_loss().item())
+    policy, trajectory, memory = scene.learner.policy, scene.trajectory, scene.trajectory.memory
+    notes = policy.note(memory.glimpses[:-1], trajectory.phases).cumsum(0)
+    known = policy.knows(scene.states[:-1], notes, trajectory.phases, memory.places[:-1])
+    paid = worth_of(scene.config, scene.log_probs, scene.labels)[-1]
+    advantage = paid - policy.baseline(known)
+    squares = advantage.square().mean().item()
+    reinforce, normalised = losses[0] - squares, losses[1] - squares
+    assert normalised == pytest.approx(reinforce / advantage.std(correction=0).item(), rel=1e-3)
+
+
+def test_the_share_of_glimpses_on_the_digit(mnist_cache):
+    scene = Scene(steps=3)
+    corners = np.zeros((BATCH, 2), int)
+    corners[1] = (30, 10)  # row, column
+    places = torch.tensor([[-0.9, -0.9], [0.0, 0.5], [0.9, 0.9]])[:, None].expand(3, BATCH, 2)
+    trajectory = scene.trajectory._replace(locations=places)
+    share = share_on_digit(scene.config, trajectory, corners)
+    # at pixels (column, row): (3, 3), (30, 45), (57, 57)
+    assert share[0] == pytest.approx(1 / 3) and share[1] == pytest.approx(1 / 3)
+
+
 # --- runs ---
 
 
@@ -364,11 +469,11 @@ def test_killed_and_resumed_equals_never_stopped(mnist_cache, tmp_path):
 def test_a_checkpoint_holds_all_a_learner_is(mnist_cache):
     scene = Scene(model="dt-ram")
     learn_batch(scene.config, scene.learner, scene.parts, 0.1)
-    arrays, state = to_checkpoint(scene.learner)
+    arrays, state = to_checkpoint(scene.config, scene.learner)
     from irrl.checkpoint import Checkpoint
 
     again = restored_learner(scene.config, Checkpoint(1, arrays, state), CPU)
-    same, _ = to_checkpoint(again)
+    same, _ = to_checkpoint(scene.config, again)
     assert same.keys() == arrays.keys()
     assert all((same[n] == arrays[n]).all() for n in arrays)
 
@@ -380,5 +485,8 @@ def test_a_checkpoint_of_another_configuration_is_refused(mnist_cache, digits_ru
     (folder / "summary.json").unlink()
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "width": 16}))
-    with pytest.raises(UserError, match="of another configuration"):
+    with pytest.raises(UserError, match="another configuration: its width is 32"):
+        train(Run.open(folder))
+    (folder / "config.json").write_text(json.dumps({**config, "seed": 7}))
+    with pytest.raises(UserError, match=r"its seed is 0, config.json says 7"):
         train(Run.open(folder))

@@ -104,7 +104,7 @@ class DigitsConfig(Config):
     evaluate_every: int = setting(1, "epochs between two rows of metrics.jsonl")
     checkpoint_every: int = setting(10, "epochs between two checkpoints")
     parts: int = setting(
-        2, "parts of a batch, each worked on by one thread; advantages are normalised within a part"
+        2, "parts of a batch, each worked on by one thread; means over actions are of a part"
     )
     device: str = setting("auto", "auto (a GPU if there is one), cpu, cuda, mps ...")
 
@@ -165,6 +165,8 @@ class DigitsConfig(Config):
             raise UserError(
                 "discount and lambda below 1 need credit dense: a final reward has no later gain"
             )
+        if self.oracle == "":
+            raise UserError("oracle must be the folder of a run, got nothing")
         if self.moves == "centred" and not self.object_centred:
             raise UserError("moves centred needs object-centred yes")
         if self.leak_reward_gradient and self.oracle:

@@ -14,7 +14,7 @@ from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_o
 from irrl.tasks.digits.model import Discriminator, Policy
 from irrl.tasks.digits.parallel import Map, parts_in_parallel
 from irrl.tasks.digits.rollout import Trajectory, rollout
-from irrl.tasks.digits.state import choose_device, restored_models
+from irrl.tasks.digits.state import device_to_look, restored_models
 
 CHUNK = 1_000  # canvases at a time
 
@@ -54,17 +54,22 @@ def play(
     policy: Policy,
     canvases: Canvases,
     start: int = 0,
+    seed: int | None = None,
 ) -> tuple[Trajectory, Tensor]:
-    """Episodes without chance on canvases ``start``, ... of a set, and log q after each glimpse."""
+    """Episodes without chance on canvases ``start``, ... of a set, and log q after each glimpse.
+
+    First locations come from the seed of the run, if no other is given.
+    """
     device = discriminator.classify.weight.device
     canvas = discriminator.retina.prepare(torch.from_numpy(canvases.images).to(device))
-    first = first_locations(config, start, len(canvas)).to(device)
+    seed = config.seed if seed is None else seed
+    first = first_locations(seed, start, len(canvas)).to(device)
     trajectory = rollout(discriminator, policy, canvas, first, config.steps)
     return trajectory, discriminator.log_probs(trajectory.memory.states)
 
 
-def first_locations(config: DigitsConfig, start: int, count: int) -> Tensor:
-    uniform = stream(config.seed, "evaluation").random((start + count, 2), np.float32)
+def first_locations(seed: int, start: int, count: int) -> Tensor:
+    uniform = stream(seed, "evaluation").random((start + count, 2), np.float32)
     return torch.from_numpy(2 * uniform[start:] - 1)
 
 
@@ -80,7 +85,7 @@ def share_on_digit(config: DigitsConfig, trajectory: Trajectory, corners: np.nda
 
 def evaluate_arrays(config: DigitsConfig, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Metrics of the arrays of a checkpoint, on canvases with test digits."""
-    device = choose_device(config)
+    device = device_to_look(config)
     discriminator, policy = restored_models(config, arrays, device)
     with parts_in_parallel(device, config.parts) as each:
         return evaluate_test(config, discriminator, policy, each)

@@ -17,7 +17,7 @@ from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import CLASSES, Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play
 from irrl.tasks.digits.model import Discriminator, Policy
-from irrl.tasks.digits.state import choose_device, read_oracle, restored_models
+from irrl.tasks.digits.state import device_to_look, read_oracle, restored_models
 from irrl.tasks.digits.train import oracle_log_probs
 
 PRIOR = 1.0 / CLASSES
@@ -38,7 +38,7 @@ class Posteriors(NamedTuple):
 def measure(run: Run, oracle_folder: Path, images: int, epochs: int) -> list[Posteriors]:
     """Posteriors by both at some checkpoints of a run, early to late, on test canvases."""
     config = DigitsConfig.from_settings(run.settings)
-    device = choose_device(config)
+    device = device_to_look(config)
     oracle = read_oracle(oracle_folder, config, device)
     paths = checkpoint_paths(run.folder / CHECKPOINTS)
     if not paths:

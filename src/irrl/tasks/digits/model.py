@@ -53,7 +53,8 @@ class Retina(nn.Module):
         return functional.pad(images, (self.margin,) * 4).flatten(1)
 
     def forward(self, canvas: Tensor, location: Tensor) -> Tensor:
-        pixel = (self.middle * (location + 1.0)).long()
+        # What is not a number looks at the corner; training notices it by its posteriors.
+        pixel = (self.middle * (location + 1.0)).nan_to_num_(0.0).long()
         start = (pixel * self.strides).sum(dim=1, keepdim=True)
         glimpses = []
         for k in range(len(self.sides)):

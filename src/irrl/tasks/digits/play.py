@@ -12,12 +12,12 @@ from matplotlib.patches import Rectangle
 
 from irrl.checkpoint import last_checkpoint
 from irrl.errors import UserError
-from irrl.plots import FORMATS, plt, save_figure
+from irrl.plots import check_format, plt, save_figure
 from irrl.run import CHECKPOINTS, Run, resume_command
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play
-from irrl.tasks.digits.state import choose_device, restored_models
+from irrl.tasks.digits.state import device_to_look, restored_models
 
 START, PATH, STOP = "#FFD700", "#00C853", "#FF1744"
 
@@ -29,23 +29,28 @@ class Episode(NamedTuple):
     label: int
     guesses: np.ndarray  # after each glimpse
     pixels: np.ndarray  # (glimpses, 2): column and row of each centre
+    side: int  # of a glimpse, the widest if there are several scales
 
 
 def save_play(runs: Sequence[Run], images: int, seed: int, output: Path) -> list[Path]:
     """Write the sheet, and the animation under the same name with .gif; returns both."""
-    if output.suffix not in FORMATS:
-        raise UserError(f"cannot draw to {output}: its name must end in {', '.join(FORMATS)}")
-    episodes = [episodes_of(*each) for each in _sets(runs, images, seed)]
-    size = DigitsConfig.from_settings(runs[0].settings).glimpse_size
-    sheet = draw_sheet(runs, episodes, size)
+    check_format(output)
+    configs = [DigitsConfig.from_settings(run.settings) for run in runs]
+    if len({layout_of(config) for config in configs}) > 1:
+        raise UserError("runs whose canvases differ (size, clutter, placement) cannot be compared")
+    canvases = canvases_with_test_digits(seed, layout_of(configs[0]), images)
+    episodes = [episodes_of(run, canvases, seed) for run in runs]
+    sheet = draw_sheet(runs, episodes)
     longest = max(len(e.pixels) for row in episodes for e in row)
     moving = output.with_suffix(".gif")
-    frames = draw_sheet(runs, episodes, size, upto=1)
+    frames = draw_sheet(runs, episodes, upto=1)
 
     def draw(frame: int) -> list:
         for axes, episode in zip(frames.axes, (e for row in episodes for e in row), strict=True):
+            label = axes.get_ylabel()
             axes.clear()
-            draw_episode(axes, episode, size, upto=min(frame + 1, len(episode.pixels)))
+            axes.set_ylabel(label, fontsize=7)
+            draw_episode(axes, episode, upto=min(frame + 1, len(episode.pixels)))
         return []
 
     animation = FuncAnimation(frames, draw, frames=longest + 4)
@@ -55,32 +60,26 @@ def save_play(runs: Sequence[Run], images: int, seed: int, output: Path) -> list
     return [*paths, moving]
 
 
-def _sets(runs: Sequence[Run], images: int, seed: int) -> list[tuple[Run, DigitsConfig, Canvases]]:
-    configs = [DigitsConfig.from_settings(run.settings) for run in runs]
-    if len({c.canvas_size for c in configs}) > 1:
-        raise UserError("runs with different canvas sizes cannot look at the same canvases")
-    layout = layout_of(configs[0])
-    canvases = canvases_with_test_digits(seed, layout, images)
-    return [(run, config, canvases) for run, config in zip(runs, configs, strict=True)]
-
-
-def episodes_of(run: Run, config: DigitsConfig, canvases: Canvases) -> list[Episode]:
+def episodes_of(run: Run, canvases: Canvases, seed: int) -> list[Episode]:
+    """How a run looks at some canvases, from first locations that are the same for all runs."""
+    config = DigitsConfig.from_settings(run.settings)
     checkpoint = last_checkpoint(run.folder / CHECKPOINTS)
     if checkpoint is None:
         raise UserError(f"{run.folder} has no checkpoint yet; `{resume_command(run.folder)}` first")
-    models = restored_models(config, checkpoint.arrays, choose_device(config))
-    trajectory, log_probs = play(config, *models, canvases)
+    models = restored_models(config, checkpoint.arrays, device_to_look(config))
+    trajectory, log_probs = play(config, *models, canvases, seed=seed)
     guesses = log_probs.argmax(dim=-1).cpu().numpy()
     pixels = 0.5 * (trajectory.locations.cpu().numpy() + 1.0) * config.canvas_size
+    side = config.glimpse_size * 2 ** (config.scales - 1)
     episodes = []
     for n, (image, label, _) in enumerate(zip(*canvases, strict=True)):
         length = int(trajectory.lengths[n])
-        episodes.append(Episode(image, int(label), guesses[:length, n], pixels[:length, n]))
+        episodes.append(Episode(image, int(label), guesses[:length, n], pixels[:length, n], side))
     return episodes
 
 
 def draw_sheet(
-    runs: Sequence[Run], episodes: Sequence[Sequence[Episode]], size: int, upto: int | None = None
+    runs: Sequence[Run], episodes: Sequence[Sequence[Episode]], upto: int | None = None
 ) -> Figure:
     """A row for each run, a column for each canvas."""
     rows, columns = len(episodes), len(episodes[0])
@@ -89,16 +88,16 @@ def draw_sheet(
     )
     for run, line, row in zip(runs, panels, episodes, strict=True):
         for axes, episode in zip(line, row, strict=True):
-            draw_episode(axes, episode, size, upto)
+            draw_episode(axes, episode, upto)
         settings = run.settings
         line[0].set_ylabel(f"{settings['model']}\n{settings['reward']}", fontsize=7)
     return figure
 
 
-def draw_episode(axes: Axes, episode: Episode, size: int, upto: int | None = None) -> None:
+def draw_episode(axes: Axes, episode: Episode, upto: int | None = None) -> None:
     """The canvas, the path in green, its start yellow and its end red; guess and truth above."""
     path = episode.pixels[:upto]
-    side = len(episode.image)
+    side, size = len(episode.image), episode.side
     axes.imshow(episode.image, cmap="gray", extent=(0, side, side, 0))
     axes.plot(*path.T, color=PATH, lw=0.9)
     for n, (column, row) in enumerate(path):

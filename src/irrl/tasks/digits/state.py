@@ -11,7 +11,7 @@ from torch import nn
 
 from irrl.checkpoint import Checkpoint, last_checkpoint
 from irrl.errors import UserError
-from irrl.run import CHECKPOINTS, Run
+from irrl.run import CHECKPOINTS, Run, resume_command
 from irrl.seeding import stream
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.model import Discriminator, Policy
@@ -36,11 +36,19 @@ def choose_device(config: DigitsConfig) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(config.device)
-        torch.zeros(1, device=device)
+        torch.zeros(1, device=device).cpu()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(f"device {config.device} cannot be used here: {reason}") from None
     return device
+
+
+def device_to_look(config: DigitsConfig) -> torch.device:
+    """The device of a run, or the processor where that one is not there: good enough to look."""
+    try:
+        return choose_device(config)
+    except UserError:
+        return torch.device("cpu")
 
 
 # --- made anew ---
@@ -53,16 +61,21 @@ def initial_learner(config: DigitsConfig, device: torch.device) -> Learner:
 
 
 def initial_models(config: DigitsConfig, device: torch.device) -> tuple[Discriminator, Policy]:
-    """PyTorch's usual initialisation, drawn from the streams of the run."""
+    """PyTorch's usual initialisation, drawn from the streams of the run.
+
+    The glimpse layer stands for two of half its input, and is drawn as these would be.
+    """
     discriminator, policy = Discriminator(config), Policy(config)
     for name, model in (("discriminator", discriminator), ("policy", policy)):
         rng = stream(config.seed, name, 0)
         for layer in model.modules():
             if isinstance(layer, nn.Linear):
-                bound = layer.in_features**-0.5
-                for parameter in (layer.weight, layer.bias):
-                    values = rng.uniform(-bound, bound, tuple(parameter.shape))
-                    parameter.data.copy_(torch.from_numpy(values))
+                layers = 2 if layer is discriminator.glimpse else 1
+                bound = (layer.in_features / layers) ** -0.5
+                weight = rng.uniform(-bound, bound, tuple(layer.weight.shape))
+                bias = rng.uniform(-bound, bound, (layers, *layer.bias.shape)).sum(axis=0)
+                layer.weight.data.copy_(torch.from_numpy(weight))
+                layer.bias.data.copy_(torch.from_numpy(bias))
     for parameter in policy.act.parameters():
         parameter.data.mul_(config.initial_policy)
     if config.stops:
@@ -108,6 +121,13 @@ def read_oracle(folder: Path, config: DigitsConfig, device: torch.device) -> Dis
                 f"oracle {folder} cannot judge this run: its {name.replace('_', '-')} is {its}, "
                 f"here it is {mine}"
             )
+    if (config.stops or config.credit == "dense") and other.supervision == "last":
+        raise UserError(
+            f"oracle {folder} was taught after the last glimpse only; this run asks it after each "
+            "(it stops, or has dense credit): train an oracle with supervision all"
+        )
+    if not run.is_finished:
+        raise UserError(f"oracle {folder} is not finished; `{resume_command(run.folder)}` first")
     checkpoint = last_checkpoint(run.folder / CHECKPOINTS)
     if checkpoint is None:
         raise UserError(f"oracle {folder} has no checkpoint; train it first")
@@ -117,7 +137,9 @@ def read_oracle(folder: Path, config: DigitsConfig, device: torch.device) -> Dis
 # --- to and from a checkpoint ---
 
 
-def to_checkpoint(learner: Learner) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def to_checkpoint(
+    config: DigitsConfig, learner: Learner
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Arrays and JSON-like state. An oracle goes in too: a run depends on no other folder."""
     tensors = {}
     for prefix, model in _parts(learner.discriminator, learner.policy):
@@ -127,7 +149,7 @@ def to_checkpoint(learner: Learner) -> tuple[dict[str, np.ndarray], dict[str, An
                 tensors[f"adam.{moment}.{prefix}{name}"] = learner.optimiser.state[parameter][
                     moment
                 ]
-    state = {}
+    state = {"settings": dataclasses.asdict(config)}
     if learner.oracle is not None:
         tensors.update({ORACLE + n: p for n, p in learner.oracle.named_parameters()})
         state["oracle"] = dataclasses.asdict(learner.oracle.config)
@@ -135,6 +157,7 @@ def to_checkpoint(learner: Learner) -> tuple[dict[str, np.ndarray], dict[str, An
 
 
 def restored_learner(config: DigitsConfig, checkpoint: Checkpoint, device: torch.device) -> Learner:
+    check_settings(config, checkpoint.state.get("settings", {}))
     discriminator, policy = restored_models(config, checkpoint.arrays, device)
     optimiser = make_optimiser(config, discriminator, policy)
     for prefix, model in _parts(discriminator, policy):
@@ -148,6 +171,16 @@ def restored_learner(config: DigitsConfig, checkpoint: Checkpoint, device: torch
         its = DigitsConfig.from_settings(checkpoint.state.get("oracle", {}))
         oracle = _fill(Discriminator(its), ORACLE, checkpoint.arrays, device).requires_grad_(False)
     return Learner(discriminator, policy, optimiser, oracle)
+
+
+def check_settings(config: DigitsConfig, settings: dict[str, Any]) -> None:
+    """Raise if a checkpoint was made with other settings; the device may change."""
+    for name, value in dataclasses.asdict(config).items():
+        if name != "device" and name in settings and settings[name] != value:
+            raise UserError(
+                f"the checkpoint is of another configuration: its {name.replace('_', '-')} is "
+                f"{settings[name]!r}, config.json says {value!r}"
+            )
 
 
 def restored_models(

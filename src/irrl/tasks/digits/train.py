@@ -36,16 +36,16 @@ from irrl.tasks.digits.state import (
     Learner,
     choose_device,
     initial_learner,
-    load_oracle,
     restored_learner,
     to_checkpoint,
 )
 
 
 class Outcome(NamedTuple):
-    """What a batch of episodes came to: posteriors after the last glimpse, and lengths."""
+    """What some episodes came to: posteriors after the last glimpse, what was paid, lengths."""
 
     log_probs: Tensor
+    paid: Tensor
     lengths: Tensor
 
 
@@ -82,7 +82,8 @@ def learn_part(
 
     loss = share * (policy_loss + discriminator_loss)
     gradients = torch.autograd.grad(loss, parameters_of(learner), materialize_grads=True)
-    return list(gradients), Outcome(trajectory.last(log_probs.detach()), trajectory.lengths)
+    ends = (trajectory.last(log_probs.detach()), trajectory.last(worth.detach()))
+    return list(gradients), Outcome(*ends, trajectory.lengths)
 
 
 def learn_batch(
@@ -205,9 +206,8 @@ def loss_of_discriminator(
 def check(config: DigitsConfig) -> None:
     """Raise where training could not begin: no MNIST, no device, an oracle that cannot judge."""
     device = choose_device(config)
-    if config.oracle:
-        load_oracle(config, device)
     check_mnist()
+    initial_learner(config, device)
 
 
 def train(config: DigitsConfig, run: Run) -> dict[str, Any]:
@@ -281,8 +281,13 @@ def learn_epoch(
             "a smaller learning-rate helps"
         )
     health = discriminator_health(log_probs, torch.cat(truths).cpu().numpy(), reward(config.reward))
-    lengths = torch.cat([o.lengths for o in outcomes]).float().mean().item()
-    return {"steps": lengths, **health}
+    lengths, paid = (torch.cat([getattr(o, n) for o in outcomes]) for n in ("lengths", "paid"))
+    return {
+        "steps": lengths.float().mean().item(),
+        **health,
+        "reward_mean": paid.mean().item(),  # by an oracle, if there is one
+        "reward_deviation": paid.std(correction=0).item(),
+    }
 
 
 def set_step_sizes(optimiser: torch.optim.Adam, sizes: tuple[float, float]) -> None:
@@ -306,4 +311,4 @@ def observe(
         sampled = {f"train_{name}": value for name, value in figures.items()}
         run.log({"step": epoch, **row, **sampled})
     if at_end or epoch % config.checkpoint_every == 0:
-        run.save(epoch, *to_checkpoint(learner))
+        run.save(epoch, *to_checkpoint(config, learner))
