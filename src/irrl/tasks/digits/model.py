@@ -6,7 +6,7 @@ the core's state and passes no gradient back. Locations are (column, row) in [-1
 
 Rolling out must go step by step, since each glimpse decides on the next. The gradient need not:
 `States` keeps what the forward pass computed and runs the backward pass by hand, with one matrix
-product over all steps for each weight. It is what autograd would give, in fewer operations.
+product over all steps for each weight. It gives what autograd would, in fewer operations.
 """
 
 import math
