@@ -11,8 +11,8 @@ For digits: episodes per second of the paper's RAM and of the `fast` preset, at 
 cores, and the share of the limit. The limit is what the machine would reach if an episode cost
 nothing but the arithmetic of its matrix products, forward and backward, at the speed of one dense
 product of 2304 x 256 by 256 x 256. Both are measured in turns, so that a busy machine slows both.
-By convention an episode costs six operations for each weight and glimpse (25 million for the paper's
-RAM); a few of them are not needed, such as gradients of the input, which makes 23 million.
+By convention an episode costs six operations for each weight and glimpse (25 million for the
+paper's RAM); not all of them are needed, such as gradients of the input: 23 million are.
 """
 
 import argparse
