@@ -174,6 +174,7 @@ def measure_digits(config: Any) -> tuple[list[float], list[float]]:
     multiply()
     rates, limits = [], []
     for _ in range(ROUNDS):
+        time.sleep(0.5)  # threads that multiplied go on spinning for a while
         rates.append(len(labels) / seconds(train))
         limits.append(100 * product / seconds(multiply) / flops_per_episode(config, learner))
     return rates, limits
