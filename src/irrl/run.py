@@ -167,6 +167,15 @@ class Run:
         self._seconds_before, self._started = seconds, time.perf_counter()
         return checkpoint
 
+    def last_checkpoint(self) -> Checkpoint:
+        """The last checkpoint, to look at; a run without one is told to get it first."""
+        checkpoint = last_checkpoint(self.folder / CHECKPOINTS)
+        if checkpoint is None:
+            raise UserError(
+                f"{self.folder} has no checkpoint yet; `{resume_command(self.folder)}` first"
+            )
+        return checkpoint
+
     def _bookkeeping(self, checkpoint: Checkpoint) -> tuple[int, float]:
         try:
             return int(checkpoint.state["metrics_bytes"]), float(checkpoint.state["seconds"])

@@ -1,19 +1,10 @@
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
-
 import numpy as np
 import pytest
 import torch
 
-from irrl.checkpoint import checkpoint_paths, load_checkpoint
 from irrl.errors import UserError
 from irrl.rewards import reward
-from irrl.run import Run
-from irrl.tasks import make_config, train
+from irrl.tasks import make_config
 from irrl.tasks.digits.data import layout_of, train_and_validation
 from irrl.tasks.digits.evaluate import share_on_digit
 from irrl.tasks.digits.parallel import parts_in_parallel
@@ -31,6 +22,8 @@ from irrl.tasks.digits.train import (
     set_step_sizes,
     worth_of,
 )
+
+from ..runs import run_in
 
 CPU = torch.device("cpu")
 BATCH = 32
@@ -286,7 +279,7 @@ def test_what_is_logged_as_paid_is_what_the_oracle_paid(mnist_cache, digits_run)
 
 
 def test_an_oracle_taught_at_the_end_cannot_judge_each_glimpse(mnist_cache, tmp_path):
-    run_in(tmp_path / "late", supervision="last", epochs=1)
+    run_in(tmp_path / "late", "digits", supervision="last", epochs=1)
     with pytest.raises(UserError, match="taught after the last glimpse only"):
         Scene(oracle=str(tmp_path / "late"))
     Scene(oracle=str(tmp_path / "late"), credit="final")
@@ -366,106 +359,6 @@ def test_the_share_of_glimpses_on_the_digit(mnist_cache):
     assert share[0] == pytest.approx(1 / 3) and share[1] == pytest.approx(1 / 3)
 
 
-# --- runs ---
-
-
-def run_in(folder, **settings):
-    run = Run.create(folder, make_config("digits", "smoke", **settings))
-    train(run)
-    return run
-
-
-def content(folder):
-    """Everything a run left behind that must not depend on clocks or interruptions."""
-    files = {"metrics": (folder / "metrics.jsonl").read_bytes()}
-    for path in checkpoint_paths(folder / "checkpoints"):
-        files[path.name] = (path / "arrays.safetensors").read_bytes()
-    summary = json.loads((folder / "summary.json").read_text())
-    files["summary"] = {k: v for k, v in summary.items() if "second" not in k}
-    return files
-
-
-class StopError(Exception):
-    pass
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"schedule": "cosine", "location_std_end": 0.01},
-        {"model": "dt-ram", "fresh_canvases": True, "core": "rnn"},
-    ],
-)
-@pytest.mark.parametrize("rows", [1, 3])
-def test_stopped_and_resumed_equals_never_stopped(mnist_cache, tmp_path, settings, rows):
-    settings = {**settings, "checkpoint_every": 2, "epochs": 5}
-    whole = run_in(tmp_path / "whole", **settings)
-    run = Run.create(tmp_path / "parts", make_config("digits", "smoke", **settings))
-    seen = []
-
-    def stop_after(row):
-        seen.append(row)
-        if len(seen) == rows:
-            raise StopError
-
-    run.listeners.append(stop_after)
-    with pytest.raises(StopError):
-        train(run)
-    train(Run.open(run.folder))
-    assert content(run.folder) == content(whole.folder)
-
-
-def test_evaluating_does_not_change_training(mnist_cache, tmp_path):
-    often = run_in(tmp_path / "a", evaluate_every=1)
-    seldom = run_in(tmp_path / "b", evaluate_every=4)
-    last = [
-        load_checkpoint(checkpoint_paths(r.folder / "checkpoints")[-1]) for r in (often, seldom)
-    ]
-    for name in last[0].arrays:
-        np.testing.assert_array_equal(last[0].arrays[name], last[1].arrays[name])
-
-
-def test_a_run_with_an_oracle_needs_its_folder_only_to_begin(mnist_cache, tmp_path, digits_run):
-    import shutil
-
-    oracle = shutil.copytree(digits_run, tmp_path / "oracle")
-    whole = run_in(tmp_path / "whole", oracle=str(oracle))
-    run = Run.create(tmp_path / "parts", make_config("digits", "smoke", oracle=str(oracle)))
-
-    def stop(row):
-        if row["step"] == 2:
-            raise StopError
-
-    run.listeners.append(stop)
-    with pytest.raises(StopError):
-        train(run)
-    shutil.rmtree(oracle)
-    train(Run.open(run.folder))
-    assert content(run.folder) == content(whole.folder)
-
-
-def test_killed_and_resumed_equals_never_stopped(mnist_cache, tmp_path):
-    """SIGKILL through the command line, as often as it takes to hit the middle; compare bytes."""
-    flags = ["--preset", "smoke", "--epochs", "12", "--train-images", "1024"]
-    command = [sys.executable, "-m", "irrl"]
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    subprocess.run([*command, "train", "digits", *flags, "--out", whole], check=True)
-    process = subprocess.Popen([*command, "train", "digits", *flags, "--out", parts])
-    kills = 0
-    while kills < 3:
-        started = kills + 1
-        while process.poll() is None and len(checkpoint_paths(parts / "checkpoints")) < 2 * started:
-            time.sleep(0.01)
-        if process.poll() is not None:
-            break
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        kills += 1
-        process = subprocess.Popen([*command, "resume", str(parts)])
-    assert process.wait() == 0 and kills > 0
-    assert content(parts) == content(whole)
-
-
 def test_a_checkpoint_holds_all_a_learner_is(mnist_cache):
     scene = Scene(model="dt-ram")
     learn_batch(scene.config, scene.learner, scene.parts, 0.1)
@@ -476,17 +369,3 @@ def test_a_checkpoint_holds_all_a_learner_is(mnist_cache):
     same, _ = to_checkpoint(scene.config, again)
     assert same.keys() == arrays.keys()
     assert all((same[n] == arrays[n]).all() for n in arrays)
-
-
-def test_a_checkpoint_of_another_configuration_is_refused(mnist_cache, digits_run, tmp_path):
-    import shutil
-
-    folder = shutil.copytree(digits_run, tmp_path / "run")
-    (folder / "summary.json").unlink()
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "width": 16}))
-    with pytest.raises(UserError, match="another configuration: its width is 32"):
-        train(Run.open(folder))
-    (folder / "config.json").write_text(json.dumps({**config, "seed": 7}))
-    with pytest.raises(UserError, match=r"its seed is 0, config.json says 7"):
-        train(Run.open(folder))

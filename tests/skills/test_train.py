@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,35 +14,21 @@ from irrl.run import Run
 from irrl.tasks import make_config, train
 from irrl.tasks.skills.train import BLOCK, draw_block
 
-
-def run_in(folder, **settings):
-    run = Run.create(folder, make_config("skills", "smoke", **settings))
-    train(run)
-    return run
-
-
-def content(folder):
-    """Everything a run left behind that must not depend on clocks or interruptions."""
-    files = {"metrics": (folder / "metrics.jsonl").read_bytes()}
-    for path in checkpoint_paths(folder / "checkpoints"):
-        files[path.name] = (path / "arrays.safetensors").read_bytes()
-    summary = json.loads((folder / "summary.json").read_text())
-    files["summary"] = {k: v for k, v in summary.items() if "second" not in k}
-    return files
+from ..runs import content, run_in, stopped_after
 
 
 @pytest.mark.parametrize("reward", ["clipped-linear", "disdain"])
 def test_the_same_seed_gives_the_same_bytes(tmp_path, reward):
-    first = run_in(tmp_path / "a", reward=reward, seed=3)
-    second = run_in(tmp_path / "b", reward=reward, seed=3)
-    other = run_in(tmp_path / "c", reward=reward, seed=4)
+    first = run_in(tmp_path / "a", "skills", reward=reward, seed=3)
+    second = run_in(tmp_path / "b", "skills", reward=reward, seed=3)
+    other = run_in(tmp_path / "c", "skills", reward=reward, seed=4)
     assert content(first.folder) == content(second.folder)
     assert content(first.folder)["metrics"] != content(other.folder)["metrics"]
 
 
 def test_evaluating_and_checkpointing_do_not_change_training(tmp_path):
-    often = run_in(tmp_path / "a", evaluate_every=7, checkpoint_every=130)
-    seldom = run_in(tmp_path / "b", evaluate_every=2000, checkpoint_every=2000)
+    often = run_in(tmp_path / "a", "skills", evaluate_every=7, checkpoint_every=130)
+    seldom = run_in(tmp_path / "b", "skills", evaluate_every=2000, checkpoint_every=2000)
     last = [
         load_checkpoint(checkpoint_paths(run.folder / "checkpoints")[-1]).arrays
         for run in (often, seldom)
@@ -50,26 +37,12 @@ def test_evaluating_and_checkpointing_do_not_change_training(tmp_path):
         np.testing.assert_array_equal(last[0][name], last[1][name])
 
 
-class StopError(Exception):
-    pass
-
-
 @pytest.mark.parametrize("rows", [1, 3, 8])
 @pytest.mark.parametrize("bonus", ["none", "visits"])
 def test_stopped_and_resumed_equals_never_stopped(tmp_path, rows, bonus):
     settings = {"bonus": bonus, "evaluate_every": 170, "checkpoint_every": 450, "epsilon": 0.05}
-    whole = run_in(tmp_path / "whole", **settings)
-    run = Run.create(tmp_path / "parts", make_config("skills", "smoke", **settings))
-    seen = []
-
-    def stop_after(row):
-        seen.append(row)
-        if len(seen) == rows:
-            raise StopError
-
-    run.listeners.append(stop_after)
-    with pytest.raises(StopError):
-        train(run)
+    whole = run_in(tmp_path / "whole", "skills", **settings)
+    run = stopped_after(rows, tmp_path / "parts", "skills", **settings)
     train(Run.open(run.folder))
     assert content(run.folder) == content(whole.folder)
 
@@ -132,6 +105,6 @@ def test_learning_beats_chance():
 
     for seed in range(3):
         with tempfile.TemporaryDirectory() as folder:
-            run = run_in(f"{folder}/run", seed=seed)
+            run = run_in(Path(folder) / "run", "skills", seed=seed)
             counts = [row["n_skills"] for row in run.rows()]
             assert counts[-1] > 2 * counts[0]

@@ -9,12 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from irrl.checkpoint import last_checkpoint
 from irrl.config import Config
 from irrl.errors import UserError
 from irrl.presets import DEFAULT_PRESET, PRESETS
 from irrl.rewards import unknown_name
-from irrl.run import CHECKPOINTS, Run, resume_command
+from irrl.run import Run
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.skills.config import SkillsConfig
 
@@ -78,8 +77,6 @@ def train(run: Run) -> dict[str, Any]:
 
 def evaluate(run: Run) -> tuple[int, dict[str, Any]]:
     """Step and metrics of the last checkpoint of a run. Reads only."""
-    checkpoint = last_checkpoint(run.folder / CHECKPOINTS)
-    if checkpoint is None:
-        raise UserError(f"{run.folder} has no checkpoint yet; `{resume_command(run.folder)}` first")
+    checkpoint = run.last_checkpoint()
     module = task_module(run.task, "evaluate")
     return checkpoint.step, module.evaluate_arrays(config_of(run), checkpoint.arrays)

@@ -10,10 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from irrl.checkpoint import last_checkpoint
 from irrl.errors import UserError
 from irrl.plots import check_format, plt, save_figure
-from irrl.run import CHECKPOINTS, Run, resume_command
+from irrl.run import Run
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play
@@ -63,10 +62,7 @@ def save_play(runs: Sequence[Run], images: int, seed: int, output: Path) -> list
 def episodes_of(run: Run, canvases: Canvases, seed: int) -> list[Episode]:
     """How a run looks at some canvases, from first locations that are the same for all runs."""
     config = DigitsConfig.from_settings(run.settings)
-    checkpoint = last_checkpoint(run.folder / CHECKPOINTS)
-    if checkpoint is None:
-        raise UserError(f"{run.folder} has no checkpoint yet; `{resume_command(run.folder)}` first")
-    models = restored_models(config, checkpoint.arrays, device_to_look(config))
+    models = restored_models(config, run.last_checkpoint().arrays, device_to_look(config))
     trajectory, log_probs = play(config, *models, canvases, seed=seed)
     guesses = log_probs.argmax(dim=-1).cpu().numpy()
     pixels = 0.5 * (trajectory.locations.cpu().numpy() + 1.0) * config.canvas_size

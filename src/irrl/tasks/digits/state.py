@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from irrl.checkpoint import Checkpoint, last_checkpoint
+from irrl.checkpoint import Checkpoint
 from irrl.errors import UserError
-from irrl.run import CHECKPOINTS, Run, resume_command
+from irrl.run import Run, resume_command
 from irrl.seeding import stream
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.model import Discriminator, Policy
@@ -56,7 +56,7 @@ def device_to_look(config: DigitsConfig) -> torch.device:
 
 def initial_learner(config: DigitsConfig, device: torch.device) -> Learner:
     discriminator, policy = initial_models(config, device)
-    oracle = load_oracle(config, device) if config.oracle else None
+    oracle = read_oracle(Path(config.oracle), config, device) if config.oracle else None
     return Learner(discriminator, policy, make_optimiser(config, discriminator, policy), oracle)
 
 
@@ -103,13 +103,8 @@ def make_optimiser(
     return optimiser
 
 
-def load_oracle(config: DigitsConfig, device: torch.device) -> Discriminator:
-    """The discriminator of a converged run, frozen."""
-    assert config.oracle is not None
-    return read_oracle(Path(config.oracle), config, device)
-
-
 def read_oracle(folder: Path, config: DigitsConfig, device: torch.device) -> Discriminator:
+    """The discriminator of a converged run, frozen, for a run that it can judge."""
     run = Run.open(folder)
     if run.task != "digits":
         raise UserError(f"oracle {folder} is a run of {run.task}, not of digits")
@@ -128,10 +123,7 @@ def read_oracle(folder: Path, config: DigitsConfig, device: torch.device) -> Dis
         )
     if not run.is_finished:
         raise UserError(f"oracle {folder} is not finished; `{resume_command(run.folder)}` first")
-    checkpoint = last_checkpoint(run.folder / CHECKPOINTS)
-    if checkpoint is None:
-        raise UserError(f"oracle {folder} has no checkpoint; train it first")
-    return restored_models(other, checkpoint.arrays, device)[0].requires_grad_(False)
+    return restored_models(other, run.last_checkpoint().arrays, device)[0].requires_grad_(False)
 
 
 # --- to and from a checkpoint ---

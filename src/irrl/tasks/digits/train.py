@@ -237,12 +237,12 @@ def _train(config: DigitsConfig, run: Run, device: torch.device, each: Map) -> d
         epoch += 1
         observe(config, run, epoch, learner, figures, validation, each)
 
-    row = run.rows()[-1]
+    rows = run.rows()
     seconds = run.seconds
     return run.finish(
         {
-            **{name: value for name, value in row.items() if name != "step"},
-            "best_accuracy": max(r["accuracy"] for r in run.rows()),
+            **{name: value for name, value in rows[-1].items() if name != "step"},
+            "best_accuracy": max(row["accuracy"] for row in rows),
             **evaluate_test(config, learner.discriminator, learner.policy, each),
             "epochs": config.epochs,
             "seconds": seconds,
