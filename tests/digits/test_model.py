@@ -4,8 +4,11 @@ import torch
 from torch.nn import functional
 
 from irrl.tasks import make_config
+from irrl.tasks.digits.by_hand import Recalled
 from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.model import Discriminator, Policy, Recalled, Retina
+from irrl.tasks.digits.discriminator import centre_of, make_discriminator
+from irrl.tasks.digits.policy import Policy
+from irrl.tasks.digits.retina import Retina
 from irrl.tasks.digits.rollout import Draws, rollout
 
 
@@ -17,7 +20,7 @@ def small(**settings):
 def episode(config, batch=4, seed=0):
     """Models in double precision, and a sampled episode of random canvases."""
     torch.manual_seed(seed)
-    discriminator, policy = Discriminator(config).double(), Policy(config).double()
+    discriminator, policy = make_discriminator(config).double(), Policy(config).double()
     canvas = discriminator.retina.prepare(torch.randint(256, (batch, 30, 30)))
     noise = torch.randn(config.steps - 1, batch, 2).double()
     coins = torch.rand(config.steps - 1, batch).double()
@@ -29,6 +32,8 @@ def episode(config, batch=4, seed=0):
 def plain_states(discriminator, trajectory):
     """The same forward pass as anyone would write it, for autograd."""
     d, memory = discriminator, trajectory.memory
+    if d.config.core == "map":
+        return plain_map(d, trajectory)
     state, states = torch.zeros_like(memory.states[0]), []
     for glimpse, place in zip(memory.glimpses, memory.places, strict=True):
         both = torch.cat([functional.relu(d.what(glimpse)), functional.relu(d.where(place))], 1)
@@ -44,7 +49,21 @@ def plain_states(discriminator, trajectory):
     return torch.stack(states)
 
 
-@pytest.mark.parametrize("core", ["rnn", "gru"])
+def plain_map(discriminator, trajectory):
+    """A glimpse counts by its place as seen from where the map is read."""
+    d, memory = discriminator, trajectory.memory
+    seen, states = functional.relu(d.what(memory.glimpses)), []
+    for t in range(trajectory.steps):
+        centre = centre_of(memory.brightness[t]) if d.object_centred else torch.zeros(2).double()
+        phase = (trajectory.locations[: t + 1] - centre) @ d.waves
+        even = (seen[: t + 1] * phase.cos()).sum(0)
+        odd = (seen[: t + 1] * phase.sin()).sum(0)
+        around = torch.cat([even, odd], 1) / trajectory.steps**0.5
+        states.append(functional.relu(d.read(around)))
+    return torch.stack(states)
+
+
+@pytest.mark.parametrize("core", ["rnn", "gru", "map"])
 @pytest.mark.parametrize("features", [0, 3])
 @pytest.mark.parametrize("centred", [False, True])
 def test_states_and_their_gradient_equal_those_of_autograd(core, features, centred):
@@ -70,7 +89,7 @@ def test_the_gru_is_that_of_pytorch():
     values = [layer.weight for layer in layers] + [layer.bias for layer in layers]
     cell.load_state_dict({n: v.detach() for n, v in zip(names, values, strict=True)})
     state = torch.zeros_like(trajectory.memory.states[0])
-    for features, found in zip(trajectory.memory.features, trajectory.memory.states, strict=True):
+    for features, found in zip(trajectory.memory.inner[1], trajectory.memory.states, strict=True):
         state = cell(features, state)
         torch.testing.assert_close(found, state.detach())
 
@@ -132,7 +151,7 @@ def test_places_are_told_from_the_centre_of_what_was_seen():
 
 def test_before_anything_was_seen_the_centre_is_that_of_the_canvas():
     config = small(object_centred=True)
-    discriminator = Discriminator(config)
+    discriminator = make_discriminator(config)
     canvas = discriminator.retina.prepare(torch.zeros(2, 30, 30))
     memory = discriminator.blank(config.steps, 2)
     discriminator.look(memory, 0, canvas, torch.full((2, 2), 0.3))
@@ -156,7 +175,7 @@ def test_moves(moves):
     assert stop is None
     assert (mean - from_where).abs().max() <= (1.0 if moves == "absolute" else 0.4)
     torch.manual_seed(0)
-    Discriminator(config), Policy(config), torch.randint(256, (4, 30, 30))
+    make_discriminator(config), Policy(config), torch.randint(256, (4, 30, 30))
     noise = torch.randn(config.steps - 1, 4, 2).double()  # that of `episode`
     torch.testing.assert_close(trajectory.samples, mean + 0.2 * noise)
 
@@ -164,7 +183,7 @@ def test_moves(moves):
 def test_dt_ram_stops_by_coins_and_at_the_end_by_force():
     config = small(model="dt-ram", steps=6)
     torch.manual_seed(1)
-    discriminator, policy = Discriminator(config), Policy(config)
+    discriminator, policy = make_discriminator(config), Policy(config)
     with torch.no_grad():
         policy.act.weight[2], policy.act.bias[2] = 0.0, 0.0  # a stop with probability one half
     canvas = discriminator.retina.prepare(torch.randint(256, (4, 30, 30)))
@@ -219,7 +238,7 @@ def test_rollout_and_loss_know_the_same():
     torch.testing.assert_close(policy.recall(known, trajectory.thoughts), thoughts)
     mean, _ = policy(thoughts, torch.zeros(2))
     torch.manual_seed(0)
-    Discriminator(config), Policy(config), torch.randint(256, (4, 30, 30))
+    make_discriminator(config), Policy(config), torch.randint(256, (4, 30, 30))
     noise = torch.randn(config.steps - 1, 4, 2).double()  # that of `episode`
     torch.testing.assert_close(trajectory.samples, mean + 0.2 * noise)
 
@@ -239,7 +258,7 @@ def test_what_is_recalled_has_the_gradient_of_what_is_computed():
 
 def test_the_papers_sizes():
     config = make_config("digits", "paper")
-    discriminator, policy = Discriminator(config), Policy(config)
+    discriminator, policy = make_discriminator(config), Policy(config)
     shapes = {n: tuple(p.shape) for n, p in [*discriminator.named_parameters()] if "weight" in n}
     assert shapes == {
         "what.weight": (128, 16),

@@ -9,7 +9,7 @@ from irrl.errors import UserError
 from irrl.rewards import REWARDS, unknown_name
 
 MODELS = ("ram", "dt-ram")
-CORES = ("rnn", "gru")
+CORES = ("rnn", "gru", "map")
 MOVES = ("absolute", "relative", "centred")
 CREDITS = ("final", "dense")
 SUPERVISIONS = ("last", "all")
@@ -48,7 +48,9 @@ class DigitsConfig(Config):
     width: int = setting(256, "units of the recurrent core")
     locator_width: int = setting(128, "hidden units of the locator")
     baseline_width: int = setting(0, "hidden units of the baseline; 0 for a linear one")
-    core: str = setting("rnn", "rnn (rectified, as the authors) or gru")
+    core: str = setting(
+        "rnn", "rnn (rectified, as the authors), gru, or map (waves weighted by what was seen)"
+    )
     location_features: int = setting(
         0, "octaves of sines and cosines by which a location is told, besides its coordinates"
     )

@@ -11,8 +11,9 @@ from irrl.rewards import reward
 from irrl.seeding import stream
 from irrl.tasks.digits.config import DIGIT, DigitsConfig
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
-from irrl.tasks.digits.model import Discriminator, Policy
+from irrl.tasks.digits.discriminator import Discriminator
 from irrl.tasks.digits.parallel import Map, parts_in_parallel
+from irrl.tasks.digits.policy import Policy
 from irrl.tasks.digits.rollout import Trajectory, rollout
 from irrl.tasks.digits.state import device_to_look, restored_models
 

@@ -15,8 +15,9 @@ from irrl.rewards import REWARDS
 from irrl.run import CHECKPOINTS, Run
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import CLASSES, Canvases, canvases_with_test_digits, layout_of
+from irrl.tasks.digits.discriminator import Discriminator
 from irrl.tasks.digits.evaluate import play
-from irrl.tasks.digits.model import Discriminator, Policy
+from irrl.tasks.digits.policy import Policy
 from irrl.tasks.digits.state import device_to_look, read_oracle, restored_models
 from irrl.tasks.digits.train import oracle_log_probs
 

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from irrl.seeding import stream
 from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.model import Discriminator, Memory, Policy
+from irrl.tasks.digits.discriminator import Discriminator, Memory
+from irrl.tasks.digits.policy import Policy
 
 STOP_THRESHOLD = 0.5  # in evaluation, where stopping is not drawn
 

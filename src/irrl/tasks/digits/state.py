@@ -14,7 +14,8 @@ from irrl.errors import UserError
 from irrl.run import Run, resume_command
 from irrl.seeding import stream
 from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.model import Discriminator, Policy
+from irrl.tasks.digits.discriminator import Discriminator, make_discriminator
+from irrl.tasks.digits.policy import Policy
 
 ORACLE = "oracle."
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -65,12 +66,12 @@ def initial_models(config: DigitsConfig, device: torch.device) -> tuple[Discrimi
 
     The glimpse layer stands for two of half its input, and is drawn as these would be.
     """
-    discriminator, policy = Discriminator(config), Policy(config)
+    discriminator, policy = make_discriminator(config), Policy(config)
     for name, model in (("discriminator", discriminator), ("policy", policy)):
         rng = stream(config.seed, name, 0)
         for layer in model.modules():
             if isinstance(layer, nn.Linear):
-                layers = 2 if layer is discriminator.glimpse else 1
+                layers = 2 if layer is getattr(discriminator, "glimpse", None) else 1
                 bound = (layer.in_features / layers) ** -0.5
                 weight = rng.uniform(-bound, bound, tuple(layer.weight.shape))
                 bias = rng.uniform(-bound, bound, (layers, *layer.bias.shape)).sum(axis=0)
@@ -161,7 +162,9 @@ def restored_learner(config: DigitsConfig, checkpoint: Checkpoint, device: torch
     oracle = None
     if config.oracle:
         its = DigitsConfig.from_settings(checkpoint.state.get("oracle", {}))
-        oracle = _fill(Discriminator(its), ORACLE, checkpoint.arrays, device).requires_grad_(False)
+        oracle = _fill(make_discriminator(its), ORACLE, checkpoint.arrays, device).requires_grad_(
+            False
+        )
     return Learner(discriminator, policy, optimiser, oracle)
 
 
@@ -178,7 +181,7 @@ def check_settings(config: DigitsConfig, settings: dict[str, Any]) -> None:
 def restored_models(
     config: DigitsConfig, arrays: dict[str, np.ndarray], device: torch.device
 ) -> tuple[Discriminator, Policy]:
-    discriminator, policy = Discriminator(config), Policy(config)
+    discriminator, policy = make_discriminator(config), Policy(config)
     for prefix, model in _parts(discriminator, policy):
         _fill(model, prefix, arrays, device)
     return discriminator, policy

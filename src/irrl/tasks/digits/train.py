@@ -29,8 +29,8 @@ from irrl.tasks.digits.data import (
 )
 from irrl.tasks.digits.evaluate import evaluate, evaluate_test
 from irrl.tasks.digits.mnist import check_mnist
-from irrl.tasks.digits.model import Policy
 from irrl.tasks.digits.parallel import Map, parts_in_parallel
+from irrl.tasks.digits.policy import Policy
 from irrl.tasks.digits.rollout import Draws, Trajectory, draw_epoch, rollout
 from irrl.tasks.digits.state import (
     Learner,

@@ -1,0 +1,319 @@
+"""The discriminator: it sees, remembers and tells how likely each digit is, q(y | glimpses so far).
+
+It is the glimpse network, the core and the classifier, and learns from the label. Locations are
+(column, row) in [-1, 1].
+
+Rolling out must go step by step, since each glimpse decides on the next. The gradient need not: the
+forward pass keeps what it computed, and the backward pass is written by hand, with one matrix
+product over all steps for each weight. It gives what autograd would, in fewer operations.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from irrl.seeding import stream
+from irrl.tasks.digits.by_hand import linear, through_relu
+from irrl.tasks.digits.config import DigitsConfig
+from irrl.tasks.digits.data import CLASSES
+from irrl.tasks.digits.retina import Retina
+from irrl.tasks.digits.waves import phases_at, read_from, wave_vectors
+
+
+class Memory(NamedTuple):
+    """What a forward pass computed, steps first: all that the backward pass needs."""
+
+    glimpses: Tensor
+    brightness: Tensor  # seen so far, and its sum over columns and rows
+    places: Tensor
+    inner: tuple[Tensor, ...]  # what the core computed on the way
+    states: Tensor
+
+
+WAVE_IN_GLIMPSES = 2.65  # shortest wave of a map
+
+
+class Discriminator(nn.Module):
+    """What all cores have in common; each says how it remembers."""
+
+    frequencies: Tensor
+    classify: nn.Linear
+
+    def __init__(self, config: DigitsConfig) -> None:
+        super().__init__()
+        octaves = torch.arange(config.location_features)
+        self.config = config
+        self.object_centred = config.object_centred
+        self.retina = Retina(config)
+        self.pixels = config.scales * config.glimpse_size**2
+        self.place_features = (2 + 4 * len(octaves)) * (1 + config.object_centred)
+        self.register_buffer("frequencies", 0.5 * math.pi * 2.0**octaves, persistent=False)
+
+    def inner_sizes(self) -> tuple[int, ...]:
+        """Of what the core computes in a step."""
+        raise NotImplementedError
+
+    def advance(self, memory: Memory, t: int, location: Tensor) -> Tensor:
+        """Write the state after glimpse ``t``."""
+        raise NotImplementedError
+
+    def states(self, memory: Memory) -> Tensor:
+        """The states of an episode, (steps, batch, width), with their gradient."""
+        raise NotImplementedError
+
+    def blank(self, steps: int, batch: int) -> Memory:
+        """Room for an episode."""
+
+        def room(size: int) -> Tensor:
+            return self.classify.weight.new_empty(steps, batch, size)
+
+        inner = tuple(room(size) for size in self.inner_sizes())
+        width = self.classify.in_features
+        return Memory(room(self.pixels), room(3), room(self.place_features), inner, room(width))
+
+    @torch.no_grad()
+    def look(self, memory: Memory, t: int, canvas: Tensor, location: Tensor) -> Tensor:
+        """Take glimpse ``t`` of an episode; returns the new state of the core."""
+        memory.glimpses[t] = self.retina(canvas, location)
+        return self.remember(memory, t, location)
+
+    @torch.no_grad()
+    def remember(self, memory: Memory, t: int, location: Tensor) -> Tensor:
+        """The state after glimpse ``t``, which is in the memory already."""
+        self.tell_place(memory, t, location)
+        return self.advance(memory, t, location)
+
+    def tell_place(self, memory: Memory, t: int, location: Tensor) -> None:
+        """Write the features of a place: on the canvas, and from the centre of what was seen.
+
+        That centre is the mean of all locations so far, weighted by their brightness. An object
+        then looks much the same wherever it lies.
+        """
+        if not self.object_centred:
+            memory.places[t] = self.features_of(location)
+            return
+        seen = memory.glimpses[t].clamp(min=0.0).mean(dim=1, keepdim=True)
+        memory.brightness[t] = torch.cat([seen, seen * location], dim=1)
+        if t > 0:
+            memory.brightness[t] += memory.brightness[t - 1]
+        from_centre = location - centre_of(memory.brightness[t])
+        both = [self.features_of(location), self.features_of(from_centre)]
+        memory.places[t] = torch.cat(both, dim=1)
+
+    def features_of(self, place: Tensor) -> Tensor:
+        """Coordinates, and waves of doubling frequency of them."""
+        if len(self.frequencies) == 0:
+            return place
+        phase = (place[:, :, None] * self.frequencies).flatten(1)
+        return torch.cat([place, phase.sin(), phase.cos()], dim=1)
+
+    def log_probs(self, states: Tensor) -> Tensor:
+        return functional.log_softmax(self.classify(states), dim=-1)
+
+
+def centre_of(brightness: Tensor) -> Tensor:
+    """The mean location, weighted by brightness; the middle of the canvas if all was dark."""
+    weight, total = brightness.split([1, 2], dim=-1)
+    return torch.where(weight > 0, total / weight.clamp(min=1e-6), 0.0)
+
+
+# --- recurrent cores ---
+
+
+class Recurrent(Discriminator):
+    """The authors' discriminator, with their rectified core or a GRU."""
+
+    def __init__(self, config: DigitsConfig) -> None:
+        super().__init__(config)
+        half, width = config.glimpse_width, config.width
+        gates = {"rnn": 1, "gru": 3}[config.core]
+        self.core, self.width = config.core, width
+        self.what = nn.Linear(self.pixels, half)
+        self.where = nn.Linear(self.place_features, half)
+        self.glimpse = nn.Linear(2 * half, width)  # of both halves: the sum of two layers
+        self.from_glimpse = nn.Linear(width, gates * width)
+        self.from_state = nn.Linear(width, gates * width)
+        self.classify = nn.Linear(width, CLASSES)
+
+    def inner_sizes(self) -> tuple[int, ...]:
+        gates = 4 * self.width if self.core == "gru" else 0
+        return self.glimpse.in_features, self.width, gates
+
+    def advance(self, memory: Memory, t: int, location: Tensor) -> Tensor:
+        encoded, features, gates = (inner[t] for inner in memory.inner)
+        what, where = encoded.chunk(2, dim=1)
+        linear(self.what, memory.glimpses[t], what).relu_()
+        linear(self.where, memory.places[t], where).relu_()
+        linear(self.glimpse, encoded, features).relu_()
+        state = memory.states[t]
+        if self.core == "rnn":
+            bias = self.from_glimpse.bias + self.from_state.bias
+            torch.addmm(bias, features, self.from_glimpse.weight.t(), out=state)
+            if t > 0:
+                state.addmm_(memory.states[t - 1], self.from_state.weight.t())
+            return state.relu_()
+        before = memory.states[t - 1] if t > 0 else torch.zeros_like(state)
+        reset, update, new, recalled = gates.chunk(4, dim=1)
+        driven = self.from_glimpse(features)
+        kept = self.from_state(before)
+        both = driven[:, : 2 * self.width] + kept[:, : 2 * self.width]
+        torch.sigmoid(both, out=gates[:, : 2 * self.width])
+        recalled.copy_(kept[:, 2 * self.width :])
+        torch.tanh(torch.addcmul(driven[:, 2 * self.width :], reset, recalled), out=new)
+        return torch.lerp(new, before, update, out=state)
+
+    def states(self, memory: Memory) -> Tensor:
+        trunk = (self.what, self.where, self.glimpse, self.from_glimpse, self.from_state)
+        weights = [parameter for layer in trunk for parameter in (layer.weight, layer.bias)]
+        return RecurrentStates.apply(memory, self.core, *weights)
+
+
+class RecurrentStates(torch.autograd.Function):
+    """States of the core as a function of the weights, for an episode that was rolled out."""
+
+    @staticmethod
+    def forward(ctx: Any, memory: Memory, core: str, *weights: Tensor) -> Tensor:
+        ctx.memory, ctx.core = memory, core
+        ctx.save_for_backward(*weights)
+        return memory.states.view_as(memory.states)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
+        (grad_states,) = grad_outputs
+        memory: Memory = ctx.memory
+        seen, thought, _ = (inner.flatten(0, 1) for inner in memory.inner)
+        what, _, _, _, glimpse, _, from_glimpse, _, from_state, _ = ctx.saved_tensors
+        through_time = _rnn_backward if ctx.core == "rnn" else _gru_backward
+        driven, kept = (g.flatten(0, 1) for g in through_time(memory, from_state, grad_states))
+        before = memory.states[:-1].flatten(0, 1)
+        half, batch = what.shape[0], grad_states.shape[1]
+
+        features = through_relu(driven @ from_glimpse, thought)
+        encoded = through_relu(features @ glimpse, seen)
+        grad_what, grad_where = encoded[:, :half], encoded[:, half:]
+        grads = [
+            grad_what.t() @ memory.glimpses.flatten(0, 1), grad_what.sum(0),
+            grad_where.t() @ memory.places.flatten(0, 1), grad_where.sum(0),
+            features.t() @ seen, features.sum(0),
+            driven.t() @ thought, driven.sum(0),
+            kept[batch:].t() @ before, kept.sum(0),
+        ]  # fmt: skip
+        return None, None, *grads
+
+
+def _rnn_backward(memory: Memory, from_state: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradient of what goes into the rectifier of each step, from glimpse and state alike."""
+    steps = len(grad)
+    grads = torch.empty_like(grad)
+    for t in reversed(range(steps)):
+        total = grad[t] if t == steps - 1 else torch.addmm(grad[t], grads[t + 1], from_state)
+        through_relu(total, memory.states[t], out=grads[t])
+    return grads, grads
+
+
+def _gru_backward(memory: Memory, from_state: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradients of the two linear maps into the gates: of the glimpse, of the state before."""
+    steps, batch, width = grad.shape
+    reset, update, new, recalled = memory.inner[2].split(width, dim=2)
+    before = torch.cat([torch.zeros_like(memory.states[:1]), memory.states[:-1]])
+    # What does not depend on the gradient from above, for all steps at once.
+    of_update = (before - new) * update * (1.0 - update)
+    of_new = (1.0 - update) * (1.0 - new * new)
+    of_reset = of_new * recalled * reset * (1.0 - reset)
+    of_recalled = of_new * reset
+    kept = grad.new_empty(steps, batch, 3 * width)
+    from_above = torch.zeros_like(grad[0])
+    total = torch.empty_like(grad)
+    for t in reversed(range(steps)):
+        torch.add(grad[t], from_above, out=total[t])
+        torch.mul(total[t], of_reset[t], out=kept[t, :, :width])
+        torch.mul(total[t], of_update[t], out=kept[t, :, width : 2 * width])
+        torch.mul(total[t], of_recalled[t], out=kept[t, :, 2 * width :])
+        from_above = torch.addmm(total[t] * update[t], kept[t], from_state)
+    driven = torch.cat([kept[:, :, : 2 * width], total * of_new], dim=2)
+    return driven, kept
+
+
+# --- a map ---
+
+
+class Mapped(Discriminator):
+    """Remembers by a map of waves, read from the centre of what was seen.
+
+    A recurrent core has to learn what a glimpse means at every place, and it cannot move what it
+    has noted when the centre turns out to lie elsewhere. A map can: all that was seen is read anew
+    from the present centre. Its recurrence is a sum, so nothing fades and no gradient vanishes.
+    """
+
+    waves: Tensor
+
+    def __init__(self, config: DigitsConfig) -> None:
+        super().__init__(config)
+        units = config.glimpse_width
+        rng = stream(config.seed, "discriminator", 1)
+        # Dense in a disc, down to waves of a few glimpses: what is finer, a glimpse itself shows.
+        shortest = WAVE_IN_GLIMPSES * config.glimpse_size / (0.5 * config.canvas_size)
+        lengths = 2.0 * math.pi / shortest * rng.uniform(0.0, 1.0, units) ** 0.5
+        self.register_buffer("waves", wave_vectors(rng, lengths), persistent=False)
+        self.scale = config.steps**-0.5
+        self.what = nn.Linear(self.pixels, units)
+        self.read = nn.Linear(2 * units, config.width)
+        self.classify = nn.Linear(config.width, CLASSES)
+
+    def inner_sizes(self) -> tuple[int, ...]:
+        units = self.what.out_features
+        return units, 2 * units, 2 * units, 2 * units, 2 * units
+
+    def advance(self, memory: Memory, t: int, location: Tensor) -> Tensor:
+        seen, here, notes, centre, around = (inner[t] for inner in memory.inner)
+        linear(self.what, memory.glimpses[t], seen).relu_()
+        phases_at(self.waves, location, out=here).mul_(self.scale)
+        torch.mul(torch.cat([seen, seen], dim=1), here, out=notes)
+        if t > 0:
+            notes += memory.inner[2][t - 1]
+        where = centre_of(memory.brightness[t]) if self.object_centred else 0.0 * location
+        torch.cat(read_from(notes, phases_at(self.waves, where, out=centre)), dim=1, out=around)
+        return linear(self.read, around, memory.states[t]).relu_()
+
+    def states(self, memory: Memory) -> Tensor:
+        weights = [p for layer in (self.what, self.read) for p in (layer.weight, layer.bias)]
+        return MappedStates.apply(memory, *weights)
+
+
+class MappedStates(torch.autograd.Function):
+    """The same for a map."""
+
+    @staticmethod
+    def forward(ctx: Any, memory: Memory, *weights: Tensor) -> Tensor:
+        ctx.memory = memory
+        ctx.save_for_backward(*weights)
+        return memory.states.view_as(memory.states)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
+        memory: Memory = ctx.memory
+        seen, here, _, centre, around = memory.inner
+        read = ctx.saved_tensors[2]
+        state = through_relu(
+            grad_outputs[0].contiguous(), memory.states, torch.empty_like(memory.states)
+        )
+        cosine, sine = centre.chunk(2, dim=-1)
+        even, odd = (state @ read).chunk(2, dim=-1)
+        notes = torch.cat([even * cosine - odd * sine, odd * cosine + even * sine], dim=-1)
+        for t in reversed(range(len(notes) - 1)):  # a note stays in all maps that follow
+            notes[t] += notes[t + 1]
+        even, odd = notes.mul_(here).chunk(2, dim=-1)
+        seen = through_relu(even + odd, seen).flatten(0, 1)
+        state = state.flatten(0, 1)
+        return (
+            None,
+            seen.t() @ memory.glimpses.flatten(0, 1), seen.sum(0),
+            state.t() @ around.flatten(0, 1), state.sum(0),
+        )  # fmt: skip
+
+
+def make_discriminator(config: DigitsConfig) -> Discriminator:
+    return Mapped(config) if config.core == "map" else Recurrent(config)

@@ -1,0 +1,87 @@
+"""The policy: a locator that, with DT-RAM, also decides to stop, and a baseline."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from irrl.seeding import stream
+from irrl.tasks.digits.by_hand import Recalled, linear
+from irrl.tasks.digits.config import DigitsConfig
+from irrl.tasks.digits.discriminator import centre_of
+from irrl.tasks.digits.waves import noted, phases_at, read_from, wave_vectors
+
+STOP_LIMIT = 1e-3  # stop probabilities stay within [1e-3, 1 - 1e-3]
+
+
+class Policy(nn.Module):
+    """Where to look next, whether to stop, and what to expect.
+
+    The authors' policy reads the core's state, and nothing of its gradient goes back. That state is
+    shaped by classification, and early on says little about where things are. With
+    ``policy_memory`` the policy therefore keeps a map of its own: waves over the canvas, each
+    weighted by what was seen where, summed over glimpses, with weights learned from the reward.
+    Read at the present location, it tells what lies in which direction, wherever that is.
+    """
+
+    waves: Tensor
+
+    def __init__(self, config: DigitsConfig) -> None:
+        super().__init__()
+        self.stops, self.moves = config.stops, config.moves
+        self.reach = 1.0 if config.moves == "absolute" else config.stride
+        known, units = config.width, config.policy_memory
+        self.what = None
+        if units > 0:
+            self.what = nn.Linear(config.scales * config.glimpse_size**2, units)
+            known += 2 * units + (2 + 4 * config.location_features) * (1 + config.object_centred)
+        rng = stream(config.seed, "policy", 2)
+        # From the width of the canvas to a few pixels.
+        lengths = 0.5 * math.pi * 2.0 ** rng.uniform(0.0, 4.0, units)
+        self.register_buffer("waves", wave_vectors(rng, lengths), persistent=False)
+        self.hidden = nn.Linear(known, config.locator_width)
+        self.act = nn.Linear(config.locator_width, 3 if config.stops else 2)
+        wide = config.baseline_width
+        self.foresee = nn.Linear(known, wide) if wide > 0 else None
+        self.expect = nn.Linear(wide or known, 1)
+
+    def phases(self, location: Tensor, out: Tensor) -> Tensor:
+        return phases_at(self.waves, location, out)
+
+    def note(self, glimpses: Tensor, phases: Tensor) -> Tensor | None:
+        """What glimpses add to the map."""
+        return None if self.what is None else noted(functional.relu(self.what(glimpses)), phases)
+
+    def knows(self, states: Tensor, notes: Tensor | None, phases: Tensor, places: Tensor) -> Tensor:
+        """All that the policy decides by: the core's state, the map seen from here, the place."""
+        if notes is None:
+            return states
+        return torch.cat([states, *read_from(notes, phases), places], dim=-1)
+
+    def anchor(self, locations: Tensor, brightness: Tensor) -> Tensor:
+        """Where moves start: the middle of the canvas, here, or the centre of what was seen."""
+        if self.moves == "absolute":
+            return locations.new_zeros(2)
+        return locations if self.moves == "relative" else centre_of(brightness)
+
+    def think(self, known: Tensor, out: Tensor) -> Tensor:
+        """The hidden units of the locator, while rolling out."""
+        return linear(self.hidden, known, out).relu_()
+
+    def recall(self, known: Tensor, thought: Tensor) -> Tensor:
+        """The same with their gradient, for what was thought while rolling out."""
+        return Recalled.apply(thought, known, self.hidden.weight, self.hidden.bias)
+
+    def forward(self, thought: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Mean of the next location, and the probability of stopping in place of going there."""
+        raw = self.act(thought)
+        mean = torch.add(anchor, torch.tanh(raw[..., :2]), alpha=self.reach)
+        if not self.stops:
+            return mean, None
+        return mean, torch.sigmoid(raw[..., 2]).clamp(STOP_LIMIT, 1.0 - STOP_LIMIT)
+
+    def baseline(self, known: Tensor) -> Tensor:
+        if self.foresee is not None:
+            known = functional.relu(self.foresee(known))
+        return self.expect(known)[..., 0]

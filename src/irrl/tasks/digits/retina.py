@@ -1,0 +1,53 @@
+"""Cuts glimpses out of canvases."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from irrl.tasks.digits.config import DigitsConfig
+from irrl.tasks.digits.data import DEVIATION, MEAN
+
+
+class Retina(nn.Module):
+    """Cuts glimpses out of canvases: squares of doubling size, each pooled to the first.
+
+    Pixels are normalised by mean and deviation of MNIST; outside the canvas they read zero.
+    """
+
+    dark: Tensor
+    strides: Tensor
+
+    def __init__(self, config: DigitsConfig) -> None:
+        super().__init__()
+        self.middle, self.size = 0.5 * config.canvas_size, config.glimpse_size
+        self.sides = [config.glimpse_size * 2**k for k in range(config.scales)]
+        self.margin = (self.sides[-1] + 1) // 2
+        stride = config.canvas_size + 2 * self.margin
+        for k, side in enumerate(self.sides):
+            span = torch.arange(side) + self.margin - side // 2
+            offsets = (span[:, None] * stride + span).flatten()
+            self.register_buffer(f"offsets{k}", offsets, persistent=False)
+        self.register_buffer("strides", torch.tensor([1, stride]), persistent=False)
+        inside = torch.full((config.canvas_size, config.canvas_size), -MEAN / DEVIATION)
+        dark = functional.pad(inside, (self.margin,) * 4).flatten()
+        self.register_buffer("dark", dark, persistent=False)  # what no light reads, at each pixel
+
+    def prepare(self, images: Tensor) -> Tensor:
+        """Images of bytes with a dark margin, one flat row for each."""
+        return functional.pad(images, (self.margin,) * 4).flatten(1)
+
+    def forward(self, canvas: Tensor, location: Tensor) -> Tensor:
+        # What is not a number looks at the corner; training notices it by its posteriors.
+        pixel = (self.middle * (location + 1.0)).nan_to_num_(0.0).long()
+        start = (pixel * self.strides).sum(dim=1, keepdim=True)
+        glimpses = []
+        for k in range(len(self.sides)):
+            index = start + getattr(self, f"offsets{k}")
+            light = canvas.gather(1, index)
+            pixels = torch.add(self.dark[index], light, alpha=1.0 / (255.0 * DEVIATION))
+            if k > 0:
+                side = self.sides[k]
+                square = pixels.view(-1, 1, side, side)
+                pixels = functional.avg_pool2d(square, 2**k).flatten(1)
+            glimpses.append(pixels)
+        return glimpses[0] if len(glimpses) == 1 else torch.cat(glimpses, dim=1)
