@@ -6,7 +6,7 @@ from torch.nn import functional
 from irrl.tasks import make_config
 from irrl.tasks.digits.by_hand import Recalled
 from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.discriminator import centre_of, make_discriminator
+from irrl.tasks.digits.discriminator import find_centre, make_discriminator
 from irrl.tasks.digits.policy import Policy
 from irrl.tasks.digits.retina import Retina
 from irrl.tasks.digits.rollout import Draws, rollout
@@ -54,7 +54,7 @@ def plain_map(discriminator, trajectory):
     d, memory = discriminator, trajectory.memory
     seen, states = functional.relu(d.what(memory.glimpses)), []
     for t in range(trajectory.steps):
-        centre = centre_of(memory.brightness[t]) if d.object_centred else torch.zeros(2).double()
+        centre = memory.centres[t] if d.object_centred else torch.zeros(2).double()
         phase = (trajectory.locations[: t + 1] - centre) @ d.waves
         even = (seen[: t + 1] * phase.cos()).sum(0)
         odd = (seen[: t + 1] * phase.sin()).sum(0)
@@ -137,16 +137,32 @@ def test_places_are_told_by_waves():
     np.testing.assert_allclose(place, [0.5, -1.0, *np.sin(phases), *np.cos(phases)], atol=1e-7)
 
 
-def test_places_are_told_from_the_centre_of_what_was_seen():
-    config = small(object_centred=True, steps=6)
+def test_places_are_told_from_the_centre_of_the_object():
+    config = small(object_centred=True, steps=6, object_reach=5.0)
     _, _, _, trajectory = episode(config)
-    memory = trajectory.memory
+    memory, reach = trajectory.memory, 5.0 / 15.0
     for t in range(config.steps):
-        seen = memory.glimpses[: t + 1].clamp(min=0).mean(-1, keepdim=True)
+        seen = memory.glimpses[: t + 1].clamp(min=0).mean(-1)
         locations = trajectory.locations[: t + 1]
-        centre = (seen * locations).sum(0) / seen.sum(0)
-        expected = torch.cat([locations[t], locations[t] - centre], 1)
-        torch.testing.assert_close(memory.places[t], expected)
+        distance = (locations[:, None] - locations).norm(dim=-1) / reach
+        near = (-0.5 * distance**2).exp()  # (t + 1, t + 1, batch)
+        around = (near * seen).sum(1)
+        assert (around > 0).all()
+        for n in range(4):
+            weight = near[around[:, n].argmax(), :, n] * seen[:, n]
+            centre = (weight[:, None] * locations[:, n]).sum(0) / weight.sum()
+            expected = torch.cat([locations[t, n], locations[t, n] - centre])
+            torch.testing.assert_close(memory.places[t, n], expected)
+
+
+def test_an_object_is_found_beside_smaller_ones():
+    """Two bright glimpses far off do not move the centre of three that lie together."""
+    spots = [(-0.9, -0.9), (0.9, -0.9), (0.4, 0.4), (0.5, 0.5), (0.6, 0.6)]
+    light = torch.zeros(5, 1, 4)
+    for t, spot in enumerate(spots):
+        light[t, 0, 0], light[t, 0, 1:3] = 1.0, torch.tensor(spot)
+        centre = find_centre(light[: t + 1], 0.25)
+    torch.testing.assert_close(centre, torch.full((1, 2), 0.5), atol=1e-3, rtol=0)
 
 
 def test_before_anything_was_seen_the_centre_is_that_of_the_canvas():
@@ -162,15 +178,15 @@ def test_before_anything_was_seen_the_centre_is_that_of_the_canvas():
 def test_moves(moves):
     config = small(moves=moves, stride=0.4, object_centred=True)
     _, policy, _, trajectory = episode(config)
-    locations, brightness = trajectory.locations, trajectory.memory.brightness
+    locations, centres = trajectory.locations, trajectory.memory.centres
     assert locations.abs().max() <= 1
     torch.testing.assert_close(locations[1:], trajectory.samples.clamp(-1, 1))
     from_where = {
         "absolute": torch.zeros_like(locations),
         "relative": locations,
-        "centred": brightness[..., 1:] / brightness[..., :1],
+        "centred": centres,
     }[moves][:-1]
-    anchor = policy.anchor(locations[:-1], brightness[:-1])
+    anchor = policy.anchor(locations[:-1], centres[:-1])
     mean, stop = policy(functional.relu(policy.hidden(trajectory.memory.states[:-1])), anchor)
     assert stop is None
     assert (mean - from_where).abs().max() <= (1.0 if moves == "absolute" else 0.4)
@@ -212,22 +228,29 @@ def test_stop_probabilities_are_bounded():
 
 def known_in(policy, trajectory):
     memory = trajectory.memory
+    anchor = policy.anchor(trajectory.locations[:-1], memory.centres[:-1])
     notes = policy.note(memory.glimpses[:-1], trajectory.phases).cumsum(0)
-    return policy.knows(memory.states[:-1], notes, trajectory.phases, memory.places[:-1])
+    return policy.knows(memory.states[:-1], notes, anchor, memory.places[:-1])
 
 
-def test_the_policys_map_tells_what_lies_where_from_here():
-    config = small(policy_memory=3)
+@pytest.mark.parametrize("moves", ["absolute", "relative", "centred"])
+def test_the_policys_map_tells_what_lies_where_from_the_start_of_a_move(moves):
+    config = small(policy_memory=3, moves=moves, object_centred=moves == "centred")
     _, policy, _, trajectory = episode(config)
     known = known_in(policy, trajectory)
     seen = functional.relu(policy.what(trajectory.memory.glimpses))
     for t in range(config.steps - 1):
-        way = trajectory.locations[: t + 1] - trajectory.locations[t]  # (t + 1, batch, 2)
+        starts = {
+            "absolute": torch.zeros(4, 2).double(),
+            "relative": trajectory.locations[t],
+            "centred": trajectory.memory.centres[t],
+        }
+        way = trajectory.locations[: t + 1] - starts[moves]  # (t + 1, batch, 2)
         phase = way @ policy.waves
         even, odd = known[t, :, 7:10], known[t, :, 10:13]
         torch.testing.assert_close(even, (seen[: t + 1] * phase.cos()).sum(0))
         torch.testing.assert_close(odd, (seen[: t + 1] * phase.sin()).sum(0))
-    torch.testing.assert_close(known[..., 13:], trajectory.locations[:-1])
+    torch.testing.assert_close(known[..., 13:15], trajectory.locations[:-1])
 
 
 def test_rollout_and_loss_know_the_same():

@@ -9,7 +9,6 @@ from torch.nn import functional
 from irrl.seeding import stream
 from irrl.tasks.digits.by_hand import Recalled, linear
 from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.discriminator import centre_of
 from irrl.tasks.digits.waves import noted, phases_at, read_from, wave_vectors
 
 STOP_LIMIT = 1e-3  # stop probabilities stay within [1e-3, 1 - 1e-3]
@@ -22,7 +21,7 @@ class Policy(nn.Module):
     shaped by classification, and early on says little about where things are. With
     ``policy_memory`` the policy therefore keeps a map of its own: waves over the canvas, each
     weighted by what was seen where, summed over glimpses, with weights learned from the reward.
-    Read at the present location, it tells what lies in which direction, wherever that is.
+    Read from where a move starts, it tells what lies in which direction, wherever that is.
     """
 
     waves: Tensor
@@ -53,17 +52,18 @@ class Policy(nn.Module):
         """What glimpses add to the map."""
         return None if self.what is None else noted(functional.relu(self.what(glimpses)), phases)
 
-    def knows(self, states: Tensor, notes: Tensor | None, phases: Tensor, places: Tensor) -> Tensor:
-        """All that the policy decides by: the core's state, the map seen from here, the place."""
+    def knows(self, states: Tensor, notes: Tensor | None, anchor: Tensor, places: Tensor) -> Tensor:
+        """What the policy decides by: the core's state, the map seen from the anchor, the place."""
         if notes is None:
             return states
-        return torch.cat([states, *read_from(notes, phases), places], dim=-1)
+        around = read_from(notes, phases_at(self.waves, anchor))
+        return torch.cat([states, *around, places], dim=-1)
 
-    def anchor(self, locations: Tensor, brightness: Tensor) -> Tensor:
-        """Where moves start: the middle of the canvas, here, or the centre of what was seen."""
+    def anchor(self, locations: Tensor, centres: Tensor) -> Tensor:
+        """Where moves start: the middle of the canvas, here, or the centre of the object."""
         if self.moves == "absolute":
             return locations.new_zeros(2)
-        return locations if self.moves == "relative" else centre_of(brightness)
+        return locations if self.moves == "relative" else centres
 
     def think(self, known: Tensor, out: Tensor) -> Tensor:
         """The hidden units of the locator, while rolling out."""

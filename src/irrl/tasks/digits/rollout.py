@@ -101,9 +101,9 @@ def rollout(
         policy.phases(locations[t], out=phases[t])
         added = policy.note(memory.glimpses[t], phases[t])
         notes = added if notes is None or added is None else notes + added
-        known = policy.knows(state, notes, phases[t], memory.places[t])
-        thought = policy.think(known, thoughts[t])
-        mean, stop = policy(thought, policy.anchor(locations[t], memory.brightness[t]))
+        anchor = policy.anchor(locations[t], memory.centres[t])
+        known = policy.knows(state, notes, anchor, memory.places[t])
+        mean, stop = policy(policy.think(known, thoughts[t]), anchor)
         drawn = mean if chance is None else torch.add(mean, chance.noise[t], alpha=std)
         samples[t] = drawn
         torch.clamp(drawn, -1.0, 1.0, out=locations[t + 1])

@@ -167,9 +167,9 @@ def loss_of_policy(
     memory, locations = trajectory.memory, trajectory.locations[:-1]
     added = policy.note(memory.glimpses[:-1], trajectory.phases)
     notes = None if added is None else added.cumsum(0)
-    known = policy.knows(states[:-1], notes, trajectory.phases, memory.places[:-1])
-    thoughts = policy.recall(known, trajectory.thoughts)
-    mean, stop = policy(thoughts, policy.anchor(locations, memory.brightness[:-1]))
+    anchor = policy.anchor(locations, memory.centres[:-1])
+    known = policy.knows(states[:-1], notes, anchor, memory.places[:-1])
+    mean, stop = policy(policy.recall(known, trajectory.thoughts), anchor)
     log_prob = gaussian_log_prob(trajectory.samples, mean, std)
     taken = trajectory.moved
     if stop is not None:
