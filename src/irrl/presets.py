@@ -62,9 +62,9 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "fast": Preset(
             "RAM that learns several times faster than the authors' recipe on two cores",
             {
-                "core": "gru",
-                "width": 128,
-                "glimpse_width": 64,
+                "core": "map",
+                "width": 256,
+                "glimpse_width": 256,
                 "location_features": 6,
                 "object_centred": True,
                 "policy_memory": 64,

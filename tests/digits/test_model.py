@@ -6,7 +6,7 @@ from torch.nn import functional
 from irrl.tasks import make_config
 from irrl.tasks.digits.by_hand import Recalled
 from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.discriminator import find_centre, make_discriminator
+from irrl.tasks.digits.discriminator import make_discriminator
 from irrl.tasks.digits.policy import Policy
 from irrl.tasks.digits.retina import Retina
 from irrl.tasks.digits.rollout import Draws, rollout
@@ -137,32 +137,17 @@ def test_places_are_told_by_waves():
     np.testing.assert_allclose(place, [0.5, -1.0, *np.sin(phases), *np.cos(phases)], atol=1e-7)
 
 
-def test_places_are_told_from_the_centre_of_the_object():
-    config = small(object_centred=True, steps=6, object_reach=5.0)
+def test_places_are_told_from_the_centre_of_what_was_seen():
+    config = small(object_centred=True, steps=6)
     _, _, _, trajectory = episode(config)
-    memory, reach = trajectory.memory, 5.0 / 15.0
+    memory = trajectory.memory
     for t in range(config.steps):
-        seen = memory.glimpses[: t + 1].clamp(min=0).mean(-1)
+        seen = memory.glimpses[: t + 1].clamp(min=0).mean(-1, keepdim=True)
         locations = trajectory.locations[: t + 1]
-        distance = (locations[:, None] - locations).norm(dim=-1) / reach
-        near = (-0.5 * distance**2).exp()  # (t + 1, t + 1, batch)
-        around = (near * seen).sum(1)
-        assert (around > 0).all()
-        for n in range(4):
-            weight = near[around[:, n].argmax(), :, n] * seen[:, n]
-            centre = (weight[:, None] * locations[:, n]).sum(0) / weight.sum()
-            expected = torch.cat([locations[t, n], locations[t, n] - centre])
-            torch.testing.assert_close(memory.places[t, n], expected)
-
-
-def test_an_object_is_found_beside_smaller_ones():
-    """Two bright glimpses far off do not move the centre of three that lie together."""
-    spots = [(-0.9, -0.9), (0.9, -0.9), (0.4, 0.4), (0.5, 0.5), (0.6, 0.6)]
-    light = torch.zeros(5, 1, 4)
-    for t, spot in enumerate(spots):
-        light[t, 0, 0], light[t, 0, 1:3] = 1.0, torch.tensor(spot)
-        centre = find_centre(light[: t + 1], 0.25)
-    torch.testing.assert_close(centre, torch.full((1, 2), 0.5), atol=1e-3, rtol=0)
+        centre = (seen * locations).sum(0) / seen.sum(0)
+        expected = torch.cat([locations[t], locations[t] - centre], 1)
+        torch.testing.assert_close(memory.centres[t], centre)
+        torch.testing.assert_close(memory.places[t], expected)
 
 
 def test_before_anything_was_seen_the_centre_is_that_of_the_canvas():

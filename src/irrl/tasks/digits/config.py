@@ -55,10 +55,7 @@ class DigitsConfig(Config):
         0, "octaves of sines and cosines by which a location is told, besides its coordinates"
     )
     object_centred: bool = setting(
-        False, "tell places from the centre of the brightest object seen so far, too"
-    )
-    object_reach: float = setting(
-        8.0, "pixels around the brightest spot that count to that object (deviation of a bell)"
+        False, "tell places from the centre of the brightness seen so far, too"
     )
     policy_memory: int = setting(
         0, "units of a memory of the policy's own; without one it reads the core's state only"
@@ -66,7 +63,7 @@ class DigitsConfig(Config):
     moves: str = setting(
         "absolute",
         "the locator says where to look: on the canvas (absolute), from here (relative), or from "
-        "the centre of the object (centred)",
+        "the centre of the brightness seen so far (centred)",
     )
     stride: float = setting(0.5, "longest move from here or from the centre, in half canvases")
 
@@ -149,7 +146,7 @@ class DigitsConfig(Config):
         self.require("initial_stop", lambda v: 0 < v < 1, "strictly between 0 and 1")
         self.require("policy_warmup_epochs", lambda v: v >= 0, "zero or positive")
         self.require(
-            "location_std location_std_end location_std_epochs stride object_reach",
+            "location_std location_std_end location_std_epochs stride",
             lambda v: v > 0,
             "positive",
         )

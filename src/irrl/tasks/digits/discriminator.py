@@ -27,8 +27,8 @@ class Memory(NamedTuple):
     """What a forward pass computed, steps first: all that the backward pass needs."""
 
     glimpses: Tensor
-    light: Tensor  # of each glimpse: brightness, column, row, brightness around it
-    centres: Tensor  # of the object, as it seems at each glimpse
+    light: Tensor  # brightness seen so far, and its sums over columns and rows
+    centres: Tensor  # of that brightness
     places: Tensor
     inner: tuple[Tensor, ...]  # what the core computed on the way
     states: Tensor
@@ -48,7 +48,6 @@ class Discriminator(nn.Module):
         octaves = torch.arange(config.location_features)
         self.config = config
         self.object_centred = config.object_centred
-        self.reach = config.object_reach / (0.5 * config.canvas_size)
         self.retina = Retina(config)
         self.pixels = config.scales * config.glimpse_size**2
         self.place_features = (2 + 4 * len(octaves)) * (1 + config.object_centred)
@@ -75,7 +74,7 @@ class Discriminator(nn.Module):
         inner = tuple(room(size) for size in self.inner_sizes())
         width = self.classify.in_features
         places = room(self.place_features)
-        return Memory(room(self.pixels), room(4), room(2), places, inner, room(width))
+        return Memory(room(self.pixels), room(3), room(2), places, inner, room(width))
 
     @torch.no_grad()
     def look(self, memory: Memory, t: int, canvas: Tensor, location: Tensor) -> Tensor:
@@ -90,18 +89,21 @@ class Discriminator(nn.Module):
         return self.advance(memory, t, location)
 
     def tell_place(self, memory: Memory, t: int, location: Tensor) -> None:
-        """Write the features of a place: on the canvas, and from the centre of the object.
+        """Write the features of a place: on the canvas, and from the centre of what was seen.
 
-        An object then looks much the same wherever it lies.
+        That centre is the mean of all locations so far, weighted by their brightness. An object
+        then looks much the same wherever it lies.
         """
         if not self.object_centred:
             memory.places[t] = self.features_of(location)
             return
-        memory.light[t, :, 0] = memory.glimpses[t].clamp(min=0.0).mean(dim=1)
-        memory.light[t, :, 1:3] = location
-        centre = memory.centres[t] = find_centre(memory.light[: t + 1], self.reach)
+        seen = memory.glimpses[t].clamp(min=0.0).mean(dim=1, keepdim=True)
+        light = torch.cat([seen, seen * location], dim=1, out=memory.light[t])
+        if t > 0:
+            light += memory.light[t - 1]
+        centre = memory.centres[t] = centre_of(light)
         both = [self.features_of(location), self.features_of(location - centre)]
-        memory.places[t] = torch.cat(both, dim=1)
+        torch.cat(both, dim=1, out=memory.places[t])
 
     def features_of(self, place: Tensor) -> Tensor:
         """Coordinates, and waves of doubling frequency of them."""
@@ -114,27 +116,10 @@ class Discriminator(nn.Module):
         return functional.log_softmax(self.classify(states), dim=-1)
 
 
-def find_centre(light: Tensor, reach: float) -> Tensor:
-    """Where an object seems to lie: the mean location around the brightest spot of all glimpses.
-
-    ``light`` has (brightness, column, row, brightness around) of each glimpse so far; the last is
-    new, and what is around it is still to be counted. The middle of the canvas if all was dark.
-    """
-    brightness, places, around = light[..., 0], light[..., 1:3], light[..., 3]
-    near = nearness(places, places[-1], reach)
-    around[:-1] += brightness[-1] * near[:-1]
-    around[-1] = (brightness * near).sum(0)
-    brightest = around.argmax(0)
-    spot = places[brightest, torch.arange(len(brightest), device=light.device)]
-    weight = brightness * nearness(places, spot, reach)
-    total = weight.sum(0)[:, None]
-    mean = (weight[..., None] * places).sum(0) / total.clamp(min=1e-6)
-    return torch.where(total > 0, mean, 0.0)
-
-
-def nearness(places: Tensor, spot: Tensor, reach: float) -> Tensor:
-    """A Gaussian bell around a spot."""
-    return (-0.5 * ((places - spot) / reach).square().sum(-1)).exp()
+def centre_of(light: Tensor) -> Tensor:
+    """The mean location, weighted by brightness; the middle of the canvas if all was dark."""
+    brightness, total = light.split([1, 2], dim=-1)
+    return torch.where(brightness > 0, total / brightness.clamp(min=1e-6), 0.0)
 
 
 # --- recurrent cores ---

@@ -60,7 +60,7 @@ class Policy(nn.Module):
         return torch.cat([states, *around, places], dim=-1)
 
     def anchor(self, locations: Tensor, centres: Tensor) -> Tensor:
-        """Where moves start: the middle of the canvas, here, or the centre of the object."""
+        """Where moves start: the middle of the canvas, here, or the centre of what was seen."""
         if self.moves == "absolute":
             return locations.new_zeros(2)
         return locations if self.moves == "relative" else centres
