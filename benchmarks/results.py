@@ -1,7 +1,7 @@
-"""Make the runs behind `results/`, and write `docs/results.md` and the README's table from them.
+"""Make the runs behind `results/`, and write `docs/results.md` and the README's tables from them.
 
-    python benchmarks/results.py              all but the paper's full-scale runs
-    python benchmarks/results.py --paper      those as well: half an hour more on two cores
+    python benchmarks/results.py              the quick ones: a quarter of an hour on two cores
+    python benchmarks/results.py NAME ...     these; --list says which there are
     python benchmarks/results.py --no-runs    only write the documents anew
 
 Runs go to `runs/results/`; what is finished is not run again.
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from irrl.report import markdown_table
-from irrl.stats import Estimate
+from irrl.stats import Estimate, mean_estimate
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "runs" / "results"
@@ -33,6 +33,15 @@ SKILLS_AUTHORS = {
 """Final n_skills of the authors, read off their figures (linear: from their text)."""
 
 
+THREE = "clipped-linear,clipped-log,accuracy"
+DIGITS_AUTHORS = {
+    "ram": {"clipped-linear": "89.8", "clipped-log": "87.3", "accuracy": "84.6"},
+    "dt-ram": {"clipped-linear": "85.0", "clipped-log": "~75", "accuracy": "74.6"},
+}
+"""Validation accuracy of the authors at the end of 1500 epochs, read off their figures."""
+ORACLE = "runs/results/digits-ram-100/clipped-linear/seed-0"
+
+
 class Study(NamedTuple):
     """Runs of `irrl compare`, and how they are shown."""
 
@@ -40,6 +49,7 @@ class Study(NamedTuple):
     text: str
     flags: str
     authors: dict[str, str] | None = None
+    hours: float = 0.0  # on two cores, where it is long
 
     @property
     def task(self) -> str:
@@ -76,6 +86,7 @@ STUDIES = {
         "for it?",
         "skills --preset paper --rewards clipped-linear,clipped-log,linear,accuracy --seeds 1",
         authors=SKILLS_AUTHORS,
+        hours=0.5,
     ),
     "skills-visits": Study(
         "Beyond the paper: a bonus for rarely visited cells",
@@ -107,23 +118,68 @@ STUDIES = {
         "24 codes, 8 steps, 22 cells other than the start within reach: at most 21.4 skills.",
         f"skills --preset small-map --rewards {ALL} --seeds 5",
     ),
+    "digits-ram": Study(
+        "RAM on Cluttered MNIST: three rewards",
+        "The `fast` recipe, ten epochs of its schedule.",
+        f"digits --rewards {THREE} --seeds 3 --epochs 10 --checkpoint-every 2 --parts 1",
+        authors=DIGITS_AUTHORS["ram"],
+        hours=0.5,
+    ),
+    "digits-dt-ram": Study(
+        "DT-RAM: three rewards",
+        "The same for the model that decides when it has seen enough.",
+        f"digits --model dt-ram --rewards {THREE} --seeds 3 --epochs 10 --parts 1",
+        authors=DIGITS_AUTHORS["dt-ram"],
+        hours=0.5,
+    ),
+    "digits-ram-100": Study(
+        "RAM, the whole `fast` preset",
+        "100 epochs. The discriminator of this run is the oracle of the studies below.",
+        "digits --rewards clipped-linear --seeds 1 --parts 1",
+        authors={"clipped-linear": "47.3 at 100 epochs, 89.8 at 1400"},
+        hours=0.5,
+    ),
+    "digits-oracle": Study(
+        "RAM paid by an oracle (reward hacking)",
+        "The runs of the first study once more, paid by the frozen discriminator of a converged "
+        "run. What a reward loses to the noise of a discriminator that is still learning is the "
+        "gap between the two.",
+        f"digits --oracle {ORACLE} --rewards {THREE} --seeds 3 --epochs 10 --parts 1",
+        hours=0.6,
+    ),
 }
-FULL_SCALE = ("skills-paper",)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--paper", action="store_true", help="the full-scale runs as well")
+    parser.add_argument("studies", nargs="*", metavar="NAME", help="studies to run")
     parser.add_argument("--no-runs", action="store_true", help="only write the documents")
+    parser.add_argument("--list", action="store_true", help="list the studies")
     options = parser.parse_args()
+    if options.list:
+        for name, study in STUDIES.items():
+            long = f" ({study.hours} hours on two cores)" if study.hours else ""
+            print(f"{name}: {study.title}{long}")
+        return
+    if unknown := set(options.studies) - set(STUDIES):
+        parser.error(f"no study {', '.join(sorted(unknown))}; --list says which there are")
     if not options.no_runs:
         RESULTS.mkdir(exist_ok=True)
-        for name, study in STUDIES.items():
-            if options.paper or name not in FULL_SCALE:
-                run_study(name, study)
+        quick = [name for name, study in STUDIES.items() if not study.hours]
+        for name in options.studies or quick:
+            run_study(name, STUDIES[name])
         irrl("rewards", "--plot", "results/rewards.png")
         irrl("noise", "theory", "-o", "results/noise-theory.png")
+        look_at_digits()
     write_documents()
+
+
+def look_at_digits() -> None:
+    """What is measured and drawn of runs that are there."""
+    runs = [f"runs/results/digits-ram/{name}/seed-0" for name in THREE.split(",")]
+    if all((ROOT / run / "summary.json").exists() for run in (*runs, ORACLE)):
+        irrl("noise", "measure", *runs, "--oracle", ORACLE, "-o", "results/digits-noise.png")
+        irrl("play", *runs, "-o", "results/digits-play.png")
 
 
 def run_study(name: str, study: Study) -> None:
@@ -150,12 +206,13 @@ def write_documents() -> None:
     parts = [
         "# Results\n\nWritten by `benchmarks/results.py` from the run folders; do not edit by "
         "hand. Means over seeds with a 95 % t interval. `n skills` is Eq. 9 under the "
-        "policy that was trained, exact, not sampled; `greedy` leaves out its random actions.\n"
+        "policy that was trained, exact, not sampled; `greedy` leaves out its random actions. "
+        "Accuracy of digits is that of episodes without chance: on validation canvases at the end "
+        "of a run, on canvases with test digits beside it.\n"
     ]
     for name, study in STUDIES.items():
-        path = RESULTS / name / "comparison.json"
-        if path.exists():
-            result = json.loads(path.read_text())
+        if is_there(name):
+            result = load(name)
             changed = ", with changes" if result["dirty"] else ""
             parts.append(
                 f"\n## {study.title}\n\n{study.text}\n\n    irrl compare {study.flags}\n\n"
@@ -163,25 +220,117 @@ def write_documents() -> None:
                 f"{table(result, study)}\n"
                 f"![{study.title}](../results/{name}/comparison.png)\n"
             )
+    if is_there("digits-oracle"):
+        parts.append(f"\n### What the oracle adds\n\n{oracle_table()}")
+    if (RESULTS / "digits-noise.json").exists():
+        parts.append(noise_section())
     (ROOT / "docs" / "results.md").write_text("".join(parts))
+    readme = (ROOT / "README.md").read_text()
+    readme = fill(readme, "results", skills_block())
+    if is_there("digits-ram"):
+        readme = fill(readme, "digits", digits_block())
+    (ROOT / "README.md").write_text(readme)
 
+
+def fill(text: str, name: str, block: str) -> str:
+    """Put a block between two marks."""
+    before, rest = text.split(f"<!-- {name} -->\n")
+    after = rest.split(f"<!-- end of {name} -->\n")[1]
+    return f"{before}<!-- {name} -->\n{block}<!-- end of {name} -->\n{after}"
+
+
+def skills_block() -> str:
     fast = load("skills-fast")
     visits, optimistic = (
         str(Estimate(**load(name)["rewards"]["clipped-log"]["n_skills"]["mean"]))
         for name in ("skills-visits", "skills-optimistic-log")
     )
-    block = (
-        f"<!-- results -->\n{table(fast, STUDIES['skills-fast'])}\n"
+    return (
+        f"{table(fast, STUDIES['skills-fast'])}\n"
         f"`irrl compare {STUDIES['skills-fast'].flags}`, commit {commits(fast)}\n\n"
         "Beyond the paper: `--preset visits`, a bonus for rarely visited cells in place of an "
         f"ensemble, learns **{visits}** skills. And a caveat: given initial values of its own "
         f"scale, the clipped log learns {optimistic}. [All results](docs/results.md), each with "
-        "its command.\n<!-- end of results -->\n"
+        "its command.\n"
     )
-    readme = (ROOT / "README.md").read_text()
-    before, rest = readme.split("<!-- results -->\n")
-    after = rest.split("<!-- end of results -->\n")[1]
-    (ROOT / "README.md").write_text(before + block + after)
+
+
+def digits_block() -> str:
+    """RAM and DT-RAM side by side, with what the authors reached."""
+    models = {"RAM": ("digits-ram", "ram"), "DT-RAM": ("digits-dt-ram", "dt-ram")}
+    models = {title: pair for title, pair in models.items() if is_there(pair[0])}
+    rows = []
+    for name in THREE.split(","):
+        row = [name]
+        for study, model in models.values():
+            figures = load(study)["rewards"][name]["accuracy"]["mean"]
+            row += [f"**{Estimate(**figures)}**", DIGITS_AUTHORS[model][name]]
+        if is_there("digits-oracle"):
+            oracle = load("digits-oracle")["rewards"][f"{name} (oracle)"]["accuracy"]["mean"]
+            row.append(str(Estimate(**oracle)))
+        rows.append(row)
+    header = ["reward"]
+    for title in models:
+        header += [title, "authors, 1500 epochs"]
+    if is_there("digits-oracle"):
+        header.append("RAM, paid by an oracle")
+    lines = [
+        f"`irrl compare {STUDIES[study].flags}`, commit {commits(load(study))}"
+        for study, _ in (*models.values(), ("digits-oracle", ""))
+        if is_there(study)
+    ]
+    return f"{markdown_table(header, rows)}\n" + "  \n".join(lines) + "\n"
+
+
+def oracle_table() -> str:
+    """Accuracy with the oracle less accuracy without, of the same seeds."""
+    online, oracle = load("digits-ram")["rewards"], load("digits-oracle")["rewards"]
+    rows = []
+    for name in THREE.split(","):
+        with_oracle = oracle[f"{name} (oracle)"]["accuracy"]
+        pairs = zip(with_oracle["values"], online[name]["accuracy"]["values"], strict=True)
+        gap = mean_estimate([a - b for a, b in pairs])
+        shown = [str(Estimate(**f["mean"])) for f in (online[name]["accuracy"], with_oracle)]
+        rows.append([name, *shown, f"**{gap}**"])
+    return markdown_table(["reward", "online", "oracle", "gap, seed by seed"], rows)
+
+
+def noise_section() -> str:
+    measured = json.loads((RESULTS / "digits-noise.json").read_text())
+    rows, noise = [], []
+    for run, figures in measured["runs"].items():
+        name = run.split("/")[-2]
+        for d in figures["delta"]:
+            shown = [f"{d[k]:+.3f}" for k in ("mean", "deviation", "skewness")]
+            p = [f"{d[k]:.2g}" for k in ("p_zero_mean", "p_symmetric")]
+            rows.append([name, str(d["epoch"]), *shown, *p])
+        for r in figures["rewards"]:
+            keys = ("bias", "predicted_bias", "deviation", "predicted_deviation")
+            if r["reward"] == name:
+                noise.append([name, str(r["epoch"]), *(f"{r[k]:+.3f}" for k in keys)])
+    first = [
+        "run paid by",
+        "epoch",
+        "mean",
+        "deviation",
+        "skewness",
+        "p(zero mean)",
+        "p(symmetric)",
+    ]
+    second = ["reward", "epoch", "bias", "2nd order", "deviation", "2nd order"]
+    return (
+        "\n## Discriminator noise, measured\n\nPosterior of the true label by the online "
+        "discriminator less that by the oracle, on the same glimpses of 1,000 test canvases.\n\n"
+        f"    {measured['command']}\n\ncommit {measured['commit'][:10]}; data in "
+        f"`results/digits-noise.json`\n\n{markdown_table(first, rows)}\n"
+        "What this noise does to the reward that paid the run, and what `irrl.noise` predicts from "
+        f"its first moments:\n\n{markdown_table(second, noise)}\n"
+        "![Violins of discriminator noise](../results/digits-noise.png)\n"
+    )
+
+
+def is_there(study: str) -> bool:
+    return (RESULTS / study / "comparison.json").exists()
 
 
 def load(study: str) -> dict[str, Any]:

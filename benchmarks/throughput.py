@@ -157,26 +157,29 @@ def measure_digits(config: Any) -> tuple[list[float], list[float]]:
     rows, weights = torch.randn(2304, 256), torch.randn(256, 256)
     product = 2.0 * 2304 * 256 * 256
 
-    def train() -> None:
-        with parts_in_parallel(device, config.parts) as each:
-            for first in range(0, len(labels), config.batch_size):
-                last = first + config.batch_size
-                canvas = learner.discriminator.retina.prepare(images[first:last])
-                part = draws.batch(first, last)
-                parts = cut(canvas, labels[first:last], part, config.parts)
-                learn_batch(config, learner, parts, config.location_std, each)
+    def train(each: Any) -> None:
+        for first in range(0, len(labels), config.batch_size):
+            last = first + config.batch_size
+            canvas = learner.discriminator.retina.prepare(images[first:last])
+            part = draws.batch(first, last)
+            parts = cut(canvas, labels[first:last], part, config.parts)
+            learn_batch(config, learner, parts, config.location_std, each)
 
     def multiply() -> None:
+        torch.set_num_threads(threads)
         for _ in range(100):
             torch.mm(rows, weights)
+        torch.set_num_threads(1)
 
-    train()
-    multiply()
     rates, limits = [], []
-    for _ in range(ROUNDS):
-        time.sleep(0.5)  # threads that multiplied go on spinning for a while
-        rates.append(len(labels) / seconds(train))
-        limits.append(100 * product / seconds(multiply) / flops_per_episode(config, learner))
+    threads = torch.get_num_threads()
+    with parts_in_parallel(device, config.parts) as each:  # open for a whole run, as in training
+        train(each)
+        multiply()
+        for _ in range(ROUNDS):
+            time.sleep(0.5)  # threads that multiplied go on spinning for a while
+            rates.append(len(labels) / seconds(lambda: train(each)))
+            limits.append(100 * product / seconds(multiply) / flops_per_episode(config, learner))
     return rates, limits
 
 

@@ -408,7 +408,8 @@ def _noise_measure(options: Any, names: list[str]) -> int:
         )
     picture = save_figure(module.violin_figure(groups), options.output)
     table = picture.with_suffix(".json")
-    content = {"command": provenance()["command"], "runs": record}
+    made = provenance()
+    content = {"command": made["command"], "commit": made["commit"], "runs": record}
     write_atomic(table, to_json_bytes(content))
     print(f"figure: {picture}\ntable:  {table}")
     return 0

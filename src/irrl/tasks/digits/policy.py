@@ -46,7 +46,8 @@ class Policy(nn.Module):
         self.expect = nn.Linear(wide or known, 1)
 
     def phases(self, location: Tensor, out: Tensor) -> Tensor:
-        return phases_at(self.waves, location, out)
+        """Of the map's waves at a place; nothing without a map."""
+        return out if self.what is None else phases_at(self.waves, location, out)
 
     def note(self, glimpses: Tensor, phases: Tensor) -> Tensor | None:
         """What glimpses add to the map."""
