@@ -3,11 +3,15 @@
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+
+Layer = tuple[Tensor, Tensor]
+"""Bias and transposed weight."""
 
 
-def linear(layer: nn.Linear, x: Tensor, out: Tensor) -> Tensor:
-    return torch.addmm(layer.bias, x, layer.weight.t(), out=out)
+def linear(layer: Layer, x: Tensor, out: Tensor) -> Tensor:
+    bias, weight = layer
+    return torch.addmm(bias, x, weight, out=out)
 
 
 def through_relu(grad: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:

@@ -16,22 +16,35 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from irrl.seeding import stream
-from irrl.tasks.digits.by_hand import linear, through_relu
+from irrl.tasks.digits.by_hand import Layer, linear, through_relu
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import CLASSES
 from irrl.tasks.digits.retina import Retina
 from irrl.tasks.digits.waves import phases_at, read_from, wave_vectors
 
 
+class Step(NamedTuple):
+    """What a glimpse adds to the memory."""
+
+    glimpse: Tensor
+    light: Tensor  # brightness seen so far, and its sums over columns and rows
+    centre: Tensor  # of that brightness
+    place: Tensor
+    state: Tensor
+    inner: tuple[Tensor, ...]  # what the core computed on the way
+
+
 class Memory(NamedTuple):
     """What a forward pass computed, steps first: all that the backward pass needs."""
 
     glimpses: Tensor
-    light: Tensor  # brightness seen so far, and its sums over columns and rows
-    centres: Tensor  # of that brightness
+    light: Tensor
+    centres: Tensor
     places: Tensor
-    inner: tuple[Tensor, ...]  # what the core computed on the way
     states: Tensor
+    inner: tuple[Tensor, ...]
+    steps: list[Step]  # the same, one by one
+    layers: tuple[Layer, ...]  # that a step passes through
 
 
 WAVE_IN_GLIMPSES = 2.65  # shortest wave of a map
@@ -57,6 +70,10 @@ class Discriminator(nn.Module):
         """Of what the core computes in a step."""
         raise NotImplementedError
 
+    def layers(self) -> tuple[nn.Linear, ...]:
+        """That a step passes through."""
+        raise NotImplementedError
+
     def advance(self, memory: Memory, t: int, location: Tensor) -> Tensor:
         """Write the state after glimpse ``t``."""
         raise NotImplementedError
@@ -71,18 +88,21 @@ class Discriminator(nn.Module):
         def room(size: int) -> Tensor:
             return self.classify.weight.new_empty(steps, batch, size)
 
-        inner = tuple(room(size) for size in self.inner_sizes())
-        width = self.classify.in_features
-        places = room(self.place_features)
-        return Memory(room(self.pixels), room(3), room(2), places, inner, room(width))
+        glimpses, light, centres, places = map(room, (self.pixels, 3, 2, self.place_features))
+        states, inner = room(self.classify.in_features), tuple(map(room, self.inner_sizes()))
+        outer = (glimpses, light, centres, places, states)
+        each = [
+            Step(*views[: len(outer)], views[len(outer) :])
+            for views in zip(*(tensor.unbind() for tensor in (*outer, *inner)), strict=True)
+        ]
+        layers = tuple((layer.bias, layer.weight.t()) for layer in self.layers())
+        return Memory(glimpses, light, centres, places, states, inner, each, layers)
 
-    @torch.no_grad()
     def look(self, memory: Memory, t: int, canvas: Tensor, location: Tensor) -> Tensor:
         """Take glimpse ``t`` of an episode; returns the new state of the core."""
-        memory.glimpses[t] = self.retina(canvas, location)
+        self.retina.look(canvas, location, out=memory.steps[t].glimpse)
         return self.remember(memory, t, location)
 
-    @torch.no_grad()
     def remember(self, memory: Memory, t: int, location: Tensor) -> Tensor:
         """The state after glimpse ``t``, which is in the memory already."""
         self.tell_place(memory, t, location)
@@ -94,16 +114,17 @@ class Discriminator(nn.Module):
         That centre is the mean of all locations so far, weighted by their brightness. An object
         then looks much the same wherever it lies.
         """
+        now = memory.steps[t]
         if not self.object_centred:
-            memory.places[t] = self.features_of(location)
+            now.place.copy_(self.features_of(location))
             return
-        seen = memory.glimpses[t].clamp(min=0.0).mean(dim=1, keepdim=True)
-        light = torch.cat([seen, seen * location], dim=1, out=memory.light[t])
+        seen = now.glimpse.clamp(min=0.0).mean(dim=1, keepdim=True)
+        torch.cat([seen, seen * location], dim=1, out=now.light)
         if t > 0:
-            light += memory.light[t - 1]
-        centre = memory.centres[t] = centre_of(light)
-        both = [self.features_of(location), self.features_of(location - centre)]
-        torch.cat(both, dim=1, out=memory.places[t])
+            now.light.add_(memory.steps[t - 1].light)
+        now.centre.copy_(centre_of(now.light))
+        both = [self.features_of(location), self.features_of(location - now.centre)]
+        torch.cat(both, dim=1, out=now.place)
 
     def features_of(self, place: Tensor) -> Tensor:
         """Coordinates, and waves of doubling frequency of them."""
@@ -144,32 +165,36 @@ class Recurrent(Discriminator):
         gates = 4 * self.width if self.core == "gru" else 0
         return self.glimpse.in_features, self.width, gates
 
+    def layers(self) -> tuple[nn.Linear, ...]:
+        return self.what, self.where, self.glimpse, self.from_glimpse, self.from_state
+
     def advance(self, memory: Memory, t: int, location: Tensor) -> Tensor:
-        encoded, features, gates = (inner[t] for inner in memory.inner)
+        now, before = memory.steps[t], memory.steps[t - 1].state if t > 0 else None
+        to_what, to_where, to_features, from_glimpse, from_state = memory.layers
+        encoded, features, gates = now.inner
         what, where = encoded.chunk(2, dim=1)
-        linear(self.what, memory.glimpses[t], what).relu_()
-        linear(self.where, memory.places[t], where).relu_()
-        linear(self.glimpse, encoded, features).relu_()
-        state = memory.states[t]
+        linear(to_what, now.glimpse, what).relu_()
+        linear(to_where, now.place, where).relu_()
+        linear(to_features, encoded, features).relu_()
         if self.core == "rnn":
-            bias = self.from_glimpse.bias + self.from_state.bias
-            torch.addmm(bias, features, self.from_glimpse.weight.t(), out=state)
-            if t > 0:
-                state.addmm_(memory.states[t - 1], self.from_state.weight.t())
-            return state.relu_()
-        before = memory.states[t - 1] if t > 0 else torch.zeros_like(state)
+            linear(from_glimpse, features, now.state).add_(from_state[0])
+            if before is not None:
+                now.state.addmm_(before, from_state[1])
+            return now.state.relu_()
         reset, update, new, recalled = gates.chunk(4, dim=1)
-        driven = self.from_glimpse(features)
-        kept = self.from_state(before)
+        before = torch.zeros_like(now.state) if before is None else before
+        driven, kept = (
+            torch.addmm(bias, x, weight)
+            for (bias, weight), x in ((from_glimpse, features), (from_state, before))
+        )
         both = driven[:, : 2 * self.width] + kept[:, : 2 * self.width]
         torch.sigmoid(both, out=gates[:, : 2 * self.width])
         recalled.copy_(kept[:, 2 * self.width :])
         torch.tanh(torch.addcmul(driven[:, 2 * self.width :], reset, recalled), out=new)
-        return torch.lerp(new, before, update, out=state)
+        return torch.lerp(new, before, update, out=now.state)
 
     def states(self, memory: Memory) -> Tensor:
-        trunk = (self.what, self.where, self.glimpse, self.from_glimpse, self.from_state)
-        weights = [parameter for layer in trunk for parameter in (layer.weight, layer.bias)]
+        weights = [p for layer in self.layers() for p in (layer.weight, layer.bias)]
         return RecurrentStates.apply(memory, self.core, *weights)
 
 
@@ -269,19 +294,24 @@ class Mapped(Discriminator):
         units = self.what.out_features
         return units, 2 * units, 2 * units, 2 * units, 2 * units
 
+    def layers(self) -> tuple[nn.Linear, ...]:
+        return self.what, self.read
+
     def advance(self, memory: Memory, t: int, location: Tensor) -> Tensor:
-        seen, here, notes, centre, around = (inner[t] for inner in memory.inner)
-        linear(self.what, memory.glimpses[t], seen).relu_()
+        now = memory.steps[t]
+        what, read = memory.layers
+        seen, here, notes, centre, around = now.inner
+        linear(what, now.glimpse, seen).relu_()
         phases_at(self.waves, location, out=here).mul_(self.scale)
         torch.mul(torch.cat([seen, seen], dim=1), here, out=notes)
         if t > 0:
-            notes += memory.inner[2][t - 1]
-        where = memory.centres[t] if self.object_centred else 0.0 * location
+            notes.add_(memory.steps[t - 1].inner[2])
+        where = now.centre if self.object_centred else 0.0 * location
         torch.cat(read_from(notes, phases_at(self.waves, where, out=centre)), dim=1, out=around)
-        return linear(self.read, around, memory.states[t]).relu_()
+        return linear(read, around, now.state).relu_()
 
     def states(self, memory: Memory) -> Tensor:
-        weights = [p for layer in (self.what, self.read) for p in (layer.weight, layer.bias)]
+        weights = [p for layer in self.layers() for p in (layer.weight, layer.bias)]
         return MappedStates.apply(memory, *weights)
 
 

@@ -68,7 +68,7 @@ class Policy(nn.Module):
 
     def think(self, known: Tensor, out: Tensor) -> Tensor:
         """The hidden units of the locator, while rolling out."""
-        return linear(self.hidden, known, out).relu_()
+        return linear((self.hidden.bias, self.hidden.weight.t()), known, out).relu_()
 
     def recall(self, known: Tensor, thought: Tensor) -> Tensor:
         """The same with their gradient, for what was thought while rolling out."""

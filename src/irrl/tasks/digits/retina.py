@@ -32,22 +32,30 @@ class Retina(nn.Module):
         dark = functional.pad(inside, (self.margin,) * 4).flatten()
         self.register_buffer("dark", dark, persistent=False)  # what no light reads, at each pixel
 
+    @property
+    def offsets(self) -> list[Tensor]:
+        return [getattr(self, f"offsets{k}") for k in range(len(self.sides))]
+
     def prepare(self, images: Tensor) -> Tensor:
         """Images of bytes with a dark margin, one flat row for each."""
         return functional.pad(images, (self.margin,) * 4).flatten(1)
 
-    def forward(self, canvas: Tensor, location: Tensor) -> Tensor:
+    def look(self, canvas: Tensor, location: Tensor, out: Tensor) -> Tensor:
+        """The glimpses at a place, one row for each canvas."""
         # What is not a number looks at the corner; training notices it by its posteriors.
         pixel = (self.middle * (location + 1.0)).nan_to_num_(0.0).long()
         start = (pixel * self.strides).sum(dim=1, keepdim=True)
-        glimpses = []
-        for k in range(len(self.sides)):
-            index = start + getattr(self, f"offsets{k}")
-            light = canvas.gather(1, index)
-            pixels = torch.add(self.dark[index], light, alpha=1.0 / (255.0 * DEVIATION))
-            if k > 0:
-                side = self.sides[k]
-                square = pixels.view(-1, 1, side, side)
-                pixels = functional.avg_pool2d(square, 2**k).flatten(1)
-            glimpses.append(pixels)
-        return glimpses[0] if len(glimpses) == 1 else torch.cat(glimpses, dim=1)
+        if len(self.sides) == 1:
+            return self.cut(canvas, start, self.offsets[0], out)
+        glimpses = [self.cut(canvas, start, offsets) for offsets in self.offsets]
+        for k, side in enumerate(self.sides[1:], start=1):
+            square = glimpses[k].view(-1, 1, side, side)
+            glimpses[k] = functional.avg_pool2d(square, 2**k).flatten(1)
+        return torch.cat(glimpses, dim=1, out=out)
+
+    def cut(
+        self, canvas: Tensor, start: Tensor, offsets: Tensor, out: Tensor | None = None
+    ) -> Tensor:
+        index = start + offsets
+        light = canvas.gather(1, index)
+        return torch.add(self.dark[index], light, alpha=1.0 / (255.0 * DEVIATION), out=out)

@@ -96,19 +96,23 @@ def rollout(
     lengths = torch.full((batch,), 1 if policy.stops else steps, device=first.device)
     running = torch.ones(batch, dtype=torch.bool, device=first.device)
     notes: Tensor | None = None
-    for t in range(steps - 1):
-        state = discriminator.look(memory, t, canvas, locations[t])
-        policy.phases(locations[t], out=phases[t])
-        added = policy.note(memory.glimpses[t], phases[t])
+    here = first
+    steps_of = (locations[1:], samples, thoughts, phases)
+    for t, (there, drawn, thought, phase) in enumerate(zip(*steps_of, strict=True)):
+        state = discriminator.look(memory, t, canvas, here)
+        seen = memory.steps[t]
+        added = policy.note(seen.glimpse, policy.phases(here, out=phase))
         notes = added if notes is None or added is None else notes + added
-        anchor = policy.anchor(locations[t], memory.centres[t])
-        known = policy.knows(state, notes, anchor, memory.places[t])
-        mean, stop = policy(policy.think(known, thoughts[t]), anchor)
-        drawn = mean if chance is None else torch.add(mean, chance.noise[t], alpha=std)
-        samples[t] = drawn
-        torch.clamp(drawn, -1.0, 1.0, out=locations[t + 1])
+        anchor = policy.anchor(here, seen.centre)
+        known = policy.knows(state, notes, anchor, seen.place)
+        mean, stop = policy(policy.think(known, thought), anchor)
+        if chance is None:
+            drawn.copy_(mean)
+        else:
+            torch.add(mean, chance.noise[t], alpha=std, out=drawn)
+        here = torch.clamp(drawn, -1.0, 1.0, out=there)
         if stop is not None:
             running &= (STOP_THRESHOLD if chance is None else chance.coins[t]) >= stop
             lengths += running
-    discriminator.look(memory, steps - 1, canvas, locations[steps - 1])
+    discriminator.look(memory, steps - 1, canvas, here)
     return Trajectory(memory, thoughts, phases, locations, samples, lengths)
