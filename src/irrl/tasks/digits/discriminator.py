@@ -90,11 +90,9 @@ class Discriminator(nn.Module):
 
         glimpses, light, centres, places = map(room, (self.pixels, 3, 2, self.place_features))
         states, inner = room(self.classify.in_features), tuple(map(room, self.inner_sizes()))
-        outer = (glimpses, light, centres, places, states)
-        each = [
-            Step(*views[: len(outer)], views[len(outer) :])
-            for views in zip(*(tensor.unbind() for tensor in (*outer, *inner)), strict=True)
-        ]
+        views = (x.unbind() for x in (glimpses, light, centres, places, states))
+        inside = zip(*(x.unbind() for x in inner), strict=True)
+        each = [Step(*view) for view in zip(*views, inside, strict=True)]
         layers = tuple((layer.bias, layer.weight.t()) for layer in self.layers())
         return Memory(glimpses, light, centres, places, states, inner, each, layers)
 
