@@ -217,7 +217,7 @@ def known_in(policy, trajectory):
     memory = trajectory.memory
     anchor = policy.anchor(trajectory.locations[:-1], memory.centres[:-1])
     notes = policy.note(memory.glimpses[:-1], trajectory.phases).cumsum(0)
-    return policy.knows(memory.states[:-1], notes, anchor, memory.places[:-1])
+    return policy.knows(memory.states[:-1], notes, anchor, memory.places[:-1], policy.clock)
 
 
 @pytest.mark.parametrize("moves", ["absolute", "relative", "centred"])

@@ -340,7 +340,9 @@ def test_advantages_are_normalised_over_the_actions_taken(mnist_cache):
         losses.append(scene.policy_loss().item())
     policy, trajectory, memory = scene.learner.policy, scene.trajectory, scene.trajectory.memory
     notes = policy.note(memory.glimpses[:-1], trajectory.phases).cumsum(0)
-    known = policy.knows(scene.states[:-1], notes, trajectory.locations[:-1], memory.places[:-1])
+    known = policy.knows(
+        scene.states[:-1], notes, trajectory.locations[:-1], memory.places[:-1], policy.clock
+    )
     paid = worth_of(scene.config, scene.log_probs, scene.labels)[-1]
     advantage = paid - policy.baseline(known)
     squares = advantage.square().mean().item()

@@ -1,5 +1,6 @@
 """Glimpse paths over canvases, as a sheet and as an animation."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_o
 from irrl.tasks.digits.evaluate import play
 from irrl.tasks.digits.state import device_to_look, restored_models
 
+WIDEST = 8  # canvases in a row
 START, PATH, STOP = "#FFD700", "#00C853", "#FF1744"
 
 
@@ -77,16 +79,21 @@ def episodes_of(run: Run, canvases: Canvases, seed: int) -> list[Episode]:
 def draw_sheet(
     runs: Sequence[Run], episodes: Sequence[Sequence[Episode]], upto: int | None = None
 ) -> Figure:
-    """A row for each run, a column for each canvas."""
-    rows, columns = len(episodes), len(episodes[0])
+    """A band for each run, in the same order of canvases."""
+    columns = min(len(episodes[0]), WIDEST)
+    height = math.ceil(len(episodes[0]) / columns)
+    rows = len(episodes) * height
     figure, panels = plt.subplots(
         rows, columns, figsize=(1.6 * columns, 1.95 * rows), squeeze=False, layout="constrained"
     )
-    for run, line, row in zip(runs, panels, episodes, strict=True):
-        for axes, episode in zip(line, row, strict=True):
-            draw_episode(axes, episode, upto)
+    for band, (run, row) in enumerate(zip(runs, episodes, strict=True)):
+        lines = panels[band * height : (band + 1) * height]
         settings = run.settings
-        line[0].set_ylabel(f"{settings['model']}\n{settings['reward']}", fontsize=7)
+        lines[0, 0].set_ylabel(f"{settings['model']}\n{settings['reward']}", fontsize=7)
+        for axes, episode in zip(lines.flat, row, strict=False):
+            draw_episode(axes, episode, upto)
+        for axes in lines.flat[len(row) :]:
+            axes.remove()
     return figure
 
 

@@ -25,6 +25,7 @@ class Policy(nn.Module):
     """
 
     waves: Tensor
+    clock: Tensor
 
     def __init__(self, config: DigitsConfig) -> None:
         super().__init__()
@@ -34,7 +35,10 @@ class Policy(nn.Module):
         self.what = None
         if units > 0:
             self.what = nn.Linear(config.scales * config.glimpse_size**2, units)
-            known += 2 * units + (2 + 4 * config.location_features) * (1 + config.object_centred)
+            places = (2 + 4 * config.location_features) * (1 + config.object_centred)
+            known += 2 * units + places + config.steps - 1
+        # Which glimpse it is: one row for each, so that a way to scan can be learned as such.
+        self.register_buffer("clock", torch.eye(config.steps - 1)[:, None], persistent=False)
         rng = stream(config.seed, "policy", 2)
         # From the width of the canvas to a few pixels.
         lengths = 0.5 * math.pi * 2.0 ** rng.uniform(0.0, 4.0, units)
@@ -53,12 +57,15 @@ class Policy(nn.Module):
         """What glimpses add to the map."""
         return None if self.what is None else noted(functional.relu(self.what(glimpses)), phases)
 
-    def knows(self, states: Tensor, notes: Tensor | None, anchor: Tensor, places: Tensor) -> Tensor:
-        """What the policy decides by: the core's state, the map seen from the anchor, the place."""
+    def knows(
+        self, states: Tensor, notes: Tensor | None, anchor: Tensor, places: Tensor, clock: Tensor
+    ) -> Tensor:
+        """What the policy decides by: the core's state, the map from the anchor, place and time."""
         if notes is None:
             return states
         around = read_from(notes, phases_at(self.waves, anchor))
-        return torch.cat([states, *around, places], dim=-1)
+        time = clock.expand(*places.shape[:-1], -1)
+        return torch.cat([states, *around, places, time], dim=-1)
 
     def anchor(self, locations: Tensor, centres: Tensor) -> Tensor:
         """Where moves start: the middle of the canvas, here, or the centre of what was seen."""

@@ -104,7 +104,7 @@ def rollout(
         added = policy.note(seen.glimpse, policy.phases(here, out=phase))
         notes = added if notes is None or added is None else notes + added
         anchor = policy.anchor(here, seen.centre)
-        known = policy.knows(state, notes, anchor, seen.place)
+        known = policy.knows(state, notes, anchor, seen.place, policy.clock[t])
         mean, stop = policy(policy.think(known, thought), anchor)
         if chance is None:
             drawn.copy_(mean)

@@ -168,7 +168,7 @@ def loss_of_policy(
     added = policy.note(memory.glimpses[:-1], trajectory.phases)
     notes = None if added is None else added.cumsum(0)
     anchor = policy.anchor(locations, memory.centres[:-1])
-    known = policy.knows(states[:-1], notes, anchor, memory.places[:-1])
+    known = policy.knows(states[:-1], notes, anchor, memory.places[:-1], policy.clock)
     mean, stop = policy(policy.recall(known, trajectory.thoughts), anchor)
     log_prob = gaussian_log_prob(trajectory.samples, mean, std)
     taken = trajectory.moved
