@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,9 @@ PROVENANCE = "provenance.json"
 METRICS = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
 SUMMARY = "summary.json"
-LIBRARIES = ("numpy", "numba", "array-api-compat", "safetensors", "gymnasium", "torch", "jax")
+LIBRARIES = (
+    "numpy", "numba", "array-api-compat", "safetensors", "gymnasium", "torch", "jax", "mujoco",
+)  # fmt: skip
 
 Row = dict[str, Any]
 Settings = dict[str, Any]
@@ -119,21 +121,9 @@ class Run:
         if folder.exists() and any(p.name != f".{CONFIG}.tmp" for p in folder.iterdir()):
             raise UserError(f"{folder} is not empty and not a run; choose another folder")
 
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self) -> AbstractContextManager[None]:
         """Keep other processes from training the same run at the same time."""
-        if fcntl is None:
-            yield
-            return
-        handle = os.open(self.folder, os.O_RDONLY)
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UserError(f"{self.folder} is being trained by another process") from None
-            yield
-        finally:
-            os.close(handle)
+        return exclusive(self.folder, "trained")
 
     @property
     def is_finished(self) -> bool:
@@ -243,6 +233,23 @@ class Run:
         record = self.provenance()
         resumed = [*record.get("resumed", []), {"step": step, **provenance()}]
         write_atomic(self.folder / PROVENANCE, to_json_bytes({**record, "resumed": resumed}))
+
+
+@contextmanager
+def exclusive(folder: Path, deed: str) -> Iterator[None]:
+    """Keep other processes from doing the same in a folder at the same time."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{folder} is being {deed} by another process") from None
+        yield
+    finally:
+        os.close(handle)
 
 
 def _parse_row(line: bytes) -> Row | None:

@@ -3,20 +3,18 @@
 A finished run is skipped and a half-finished one resumed, so repeating a sweep completes it.
 """
 
-import os
 import queue as queues
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from irrl.config import Config
 from irrl.errors import UserError
 from irrl.run import Row, Run
+from irrl.workers import end_workers, one_thread_per_worker, start_worker
 
 Train = Callable[[Run], dict[str, Any]]
 
@@ -48,7 +46,7 @@ def run_all(
     """
     for job in jobs:  # all folders are checked before anything is written
         Run.check(job.folder, job.config)
-    _one_thread_per_worker()
+    one_thread_per_worker()
     context = get_context("spawn")
     rows = context.Queue()
     pool = ProcessPoolExecutor(workers, context, _start_worker, (rows,))
@@ -57,8 +55,7 @@ def run_all(
         for name, row in _rows_until_done(rows, list(futures)):
             on_row(name, row)
     except BaseException:
-        for process in (pool._processes or {}).values():
-            process.terminate()
+        end_workers(pool)
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -82,26 +79,13 @@ def _rows_until_done(rows: Any, futures: list[Future]) -> Iterator[tuple[str, Ro
 def _start_worker(rows: Any) -> None:
     global _rows
     _rows = rows
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
+    start_worker()
 
 
 def _work(job: Job, train: Train) -> None:
     run = Run.create_or_open(job.folder, job.config)
     run.listeners.append(lambda row: _rows.put((job.name, row)))
     train(run)
-
-
-def _one_thread_per_worker() -> None:
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")
 
 
 def _describe(error: BaseException) -> str:

@@ -1,0 +1,1 @@
+"""Object counting: an agent walks around a table until it can tell how many cubes lie on it."""

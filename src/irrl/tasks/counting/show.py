@@ -1,0 +1,78 @@
+"""A scene from all viewpoints, to see what the task looks like."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from irrl.plots import plt
+from irrl.seeding import stream
+from irrl.tasks.counting.render import Painter, project
+from irrl.tasks.counting.scene import (
+    GOALS,
+    HIDDEN_BELOW,
+    MAX_CUBES,
+    NONE,
+    VIEWS,
+    Scene,
+    corners_of,
+    sample_scene,
+)
+
+ROWS, COLUMNS = 3, 4
+PICTURE = 512  # pixels of each view
+SHOW = 2  # which part of the data stream; those before are the splits of a dataset
+MARK = "#FFEB3B"
+
+
+def scene_sheet(seed: int) -> Figure:
+    """The first scene with a cube hidden on purpose; goal cubes that a view hides are marked."""
+    with Painter() as painter:
+        scene = scene_with_hidden_cube(seed, painter)
+        painter.place(scene)
+        visible = np.stack([painter.visible_pixels(view) for view in range(VIEWS)])
+    with Painter(PICTURE) as painter:
+        painter.place(scene)
+        pictures = [painter.paint(view) for view in range(VIEWS)]
+    hidden = (visible < HIDDEN_BELOW) & is_goal(scene)
+    figure, panels = plt.subplots(
+        ROWS, COLUMNS, figsize=(2.4 * COLUMNS, 2.62 * ROWS), layout="constrained"
+    )
+    for view, axes in enumerate(panels.flat):
+        axes.imshow(pictures[view])
+        axes.set(xticks=[], yticks=[])
+        seen = scene.label - hidden[view].sum()
+        axes.set_title(f"view {view}: {seen} of {scene.label} to be seen", fontsize=8, pad=3)
+        for n, cube in enumerate(np.flatnonzero(hidden[view])):
+            mark_hidden(axes, project(corners_of(scene)[cube], view, PICTURE), n % 2 == 0)
+    figure.suptitle(
+        f"How many {GOALS[scene.goal]}s? {scene.label}. Turning right goes to the next view, "
+        f"30° a turn (seed {seed})",
+        fontsize=10,
+    )
+    return figure
+
+
+def scene_with_hidden_cube(seed: int, painter: Painter) -> Scene:
+    rng = stream(seed, "data", SHOW)
+    scene = sample_scene(rng, painter.visible)
+    while scene.hidden == NONE:
+        scene = sample_scene(rng, painter.visible)
+    return scene
+
+
+def is_goal(scene: Scene) -> np.ndarray:
+    """Which of the 7 cubes there may be are there and of the goal's kind."""
+    return np.pad(scene.kinds == scene.goal, (0, MAX_CUBES - len(scene.kinds)))
+
+
+def mark_hidden(axes: Axes, corners: np.ndarray, label_above: bool) -> None:
+    """A dashed box around the corners of a cube, (8, 2), as if it could be seen."""
+    (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
+    axes.add_patch(
+        Rectangle((left, top), right - left, bottom - top, fill=False, ec=MARK, lw=1.4, ls="--")
+    )
+    place = (0.5 * (left + right), top - 6 if label_above else bottom + 6)
+    axes.text(
+        *place, "hidden", color=MARK, fontsize=7, ha="center", va="bottom" if label_above else "top"
+    )
