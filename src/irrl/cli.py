@@ -213,8 +213,8 @@ def _scenes(options: Any) -> int:
     needed = images.bytes_needed(folder, plan, options.resolution)
     free = dataset.check_disk(folder, needed)
     Painter().close()  # where nothing can be drawn, nothing is written
-    print(f"up to {dataset.in_words(needed)} of disk needed, {dataset.in_words(free)} free")
     try:
+        print(f"up to {dataset.in_words(needed)} of disk needed, {dataset.in_words(free)} free")
         with Bars() as bars:
             dataset.make_scenes(folder, plan, options.workers, bars.update)
             if options.resolution is not None:

@@ -28,7 +28,9 @@ TABLE_THICKNESS = 0.04
 RGBA = {"red": (0.8, 0.12, 0.1, 1.0), "blue": (0.1, 0.2, 0.8, 1.0)}
 BACKENDS = {"egl": "EGL", "osmesa": "OSMesa"}
 """Ways to draw without a window on Linux, the best first, and the library each needs."""
-INSTALL = "on Debian install `libegl1 libgl1-mesa-dri`, or `libosmesa6` and set MUJOCO_GL=osmesa"
+INSTALL = (
+    "on Debian install `libegl1 libgl1 libgl1-mesa-dri`, or `libosmesa6` and set MUJOCO_GL=osmesa"
+)
 
 
 def world() -> str:
