@@ -43,8 +43,9 @@ def scene_sheet(seed: int) -> Figure:
         axes.set(xticks=[], yticks=[])
         seen = scene.label - hidden[view].sum()
         axes.set_title(f"view {view}: {seen} of {scene.label} to be seen", fontsize=8, pad=3)
-        for n, cube in enumerate(np.flatnonzero(hidden[view])):
-            mark_hidden(axes, project(corners_of(scene)[cube], view, PICTURE), n % 2 == 0)
+        corners = project(corners_of(scene), view, PICTURE)[hidden[view, : len(scene.kinds)]]
+        for n, box in enumerate(sorted(corners, key=lambda box: box[:, 1].min())):
+            mark_hidden(axes, box, label_above=n == 0)
     figure.suptitle(
         f"How many {GOALS[scene.goal]}s? {scene.label}. Turning right goes to the next view, "
         f"30° a turn (seed {seed})",
