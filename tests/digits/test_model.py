@@ -24,7 +24,8 @@ def episode(config, batch=4, seed=0):
     canvas = discriminator.retina.prepare(torch.randint(256, (batch, 30, 30)))
     noise = torch.randn(config.steps - 1, batch, 2).double()
     coins = torch.rand(config.steps - 1, batch).double()
-    draws = Draws(torch.rand(batch, 2).double() * 2 - 1, noise, coins)
+    lots = torch.rand(config.steps - 1, batch).double()
+    draws = Draws(torch.rand(batch, 2).double() * 2 - 1, noise, coins, lots)
     trajectory = rollout(discriminator, policy, canvas, draws.first, config.steps, draws, 0.2)
     return discriminator, policy, canvas, trajectory
 
@@ -192,7 +193,7 @@ def test_dt_ram_stops_by_coins_and_at_the_end_by_force():
     canvas = discriminator.retina.prepare(torch.randint(256, (4, 30, 30)))
     coins = torch.full((5, 4), 0.9)
     coins[0, 1], coins[3, 2], coins[4, 2] = 0.1, 0.1, 0.1
-    draws = Draws(torch.zeros(4, 2), torch.zeros(5, 4, 2), coins)
+    draws = Draws(torch.zeros(4, 2), torch.zeros(5, 4, 2), coins, coins[:, :0])
     trajectory = rollout(discriminator, policy, canvas, draws.first, 6, draws, 0.1)
     assert trajectory.lengths.tolist() == [6, 1, 4, 6]
     assert trajectory.stopped.sum(0).tolist() == [0, 1, 1, 0]
@@ -211,6 +212,40 @@ def test_stop_probabilities_are_bounded():
         policy.act.bias[2] = -1e6
         _, stop = policy(torch.zeros(3, config.locator_width), torch.zeros(3, 2))
         assert stop.tolist() == pytest.approx([0.001] * 3)
+
+
+def test_places_of_a_grid_are_drawn_as_likely_as_they_are():
+    config = small(grid=3, moves="relative", stride=0.2, steps=9)
+    _, policy, _, trajectory = episode(config, batch=6)
+    thoughts = functional.relu(policy.hidden(trajectory.memory.states[:-1]))
+    aim, _ = policy(thoughts, trajectory.locations[:-1])
+    torch.testing.assert_close(aim.exp().sum(-1), torch.ones(8, 6).double())
+    torch.manual_seed(0)
+    make_discriminator(config), Policy(config), torch.randint(256, (6, 30, 30))
+    noise = torch.randn(8, 6, 2).double()  # those of `episode`
+    torch.rand(8, 6), (lots := torch.rand(8, 6).double())
+    log_prob = policy.log_prob(aim, trajectory.samples, trajectory.choices, 0.2)
+    for t, n in np.ndindex(8, 6):
+        chosen = trajectory.choices[t, n].item()
+        before = aim[t, n, :chosen].exp().sum()
+        assert before <= lots[t, n] <= before + aim[t, n, chosen].exp()
+        column, row = divmod(chosen, 3)
+        place = torch.tensor([0.2 * (column - 1), 0.2 * (row - 1)]).double()
+        expected = trajectory.locations[t, n] + place + 0.2 * noise[t, n]
+        torch.testing.assert_close(trajectory.samples[t, n], expected)
+        assert log_prob[t, n] == aim[t, n, chosen]
+
+
+def test_without_chance_the_likeliest_place_of_a_grid_is_taken():
+    config = small(grid=3, stride=0.5, model="dt-ram")
+    discriminator, policy, canvas, trajectory = episode(config)
+    first = trajectory.locations[0]
+    calm = rollout(discriminator, policy, canvas, first, config.steps)
+    thoughts = functional.relu(policy.hidden(calm.memory.states[:-1]))
+    aim, stop = policy(thoughts, torch.zeros(2))
+    assert (calm.choices == aim.argmax(-1)).all()
+    torch.testing.assert_close(calm.samples, policy.grid[calm.choices])
+    assert aim.shape[-1] == 9 and stop.shape == aim.shape[:-1]
 
 
 def known_in(policy, trajectory):

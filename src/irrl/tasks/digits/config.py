@@ -67,6 +67,12 @@ class DigitsConfig(Config):
     )
     stride: float = setting(0.5, "longest move from here or from the centre, in half canvases")
 
+    grid: int = setting(
+        0,
+        "the locator chooses among so many by so many places within a stride; 0: it says the mean "
+        "of a Gaussian",
+    )
+
     epochs: int = setting(1500, "passes over the training canvases")
     batch_size: int = setting(128, "episodes in an update")
     learning_rate: float = setting(3e-4, "Adam's step size")
@@ -137,7 +143,7 @@ class DigitsConfig(Config):
             "at least 1",
         )
         self.require(
-            "seed clutter location_features policy_memory baseline_width initial_policy "
+            "seed clutter location_features policy_memory grid baseline_width initial_policy "
             "learning_rate policy_learning_rate policy_weight",
             lambda v: v >= 0,
             "zero or positive",

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from irrl.losses import gaussian_log_prob
 from irrl.seeding import stream
 from irrl.tasks.digits.by_hand import Recalled, linear
 from irrl.tasks.digits.config import DigitsConfig
@@ -26,6 +27,7 @@ class Policy(nn.Module):
 
     waves: Tensor
     clock: Tensor
+    grid: Tensor
 
     def __init__(self, config: DigitsConfig) -> None:
         super().__init__()
@@ -44,7 +46,11 @@ class Policy(nn.Module):
         lengths = 0.5 * math.pi * 2.0 ** rng.uniform(0.0, 4.0, units)
         self.register_buffer("waves", wave_vectors(rng, lengths), persistent=False)
         self.hidden = nn.Linear(known, config.locator_width)
-        self.act = nn.Linear(config.locator_width, 3 if config.stops else 2)
+        side = torch.linspace(-self.reach, self.reach, config.grid)
+        grid = torch.cartesian_prod(side, side) if config.grid > 0 else side.new_empty(0, 2)
+        self.register_buffer("grid", grid, persistent=False)
+        self.aims = len(grid) or 2
+        self.act = nn.Linear(config.locator_width, self.aims + config.stops)
         wide = config.baseline_width
         self.foresee = nn.Linear(known, wide) if wide > 0 else None
         self.expect = nn.Linear(wide or known, 1)
@@ -82,12 +88,36 @@ class Policy(nn.Module):
         return Recalled.apply(thought, known, self.hidden.weight, self.hidden.bias)
 
     def forward(self, thought: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Mean of the next location, and the probability of stopping in place of going there."""
+        """What it aims at, and the probability of stopping in place of going there.
+
+        The aim is the mean of the next location; with a grid, the log-probability of each place.
+        """
         raw = self.act(thought)
-        mean = torch.add(anchor, torch.tanh(raw[..., :2]), alpha=self.reach)
+        aim = raw[..., : self.aims]
+        if len(self.grid) > 0:
+            aim = functional.log_softmax(aim, dim=-1)
+        else:
+            aim = torch.add(anchor, torch.tanh(aim), alpha=self.reach)
         if not self.stops:
-            return mean, None
-        return mean, torch.sigmoid(raw[..., 2]).clamp(STOP_LIMIT, 1.0 - STOP_LIMIT)
+            return aim, None
+        return aim, torch.sigmoid(raw[..., -1]).clamp(STOP_LIMIT, 1.0 - STOP_LIMIT)
+
+    def choose(self, aim: Tensor, anchor: Tensor, lot: Tensor | None, out: Tensor) -> Tensor:
+        """The mean of the next location. A place of the grid is drawn by lot, or the likeliest."""
+        if len(self.grid) == 0:
+            return aim
+        if lot is None:
+            torch.argmax(aim, dim=-1, out=out)
+        else:
+            below = aim.exp().cumsum(dim=-1) < lot[:, None]
+            torch.sum(below, dim=-1, out=out).clamp_(max=len(self.grid) - 1)
+        return anchor + self.grid[out]
+
+    def log_prob(self, aim: Tensor, samples: Tensor, choices: Tensor, std: float) -> Tensor:
+        """Of locations as they were drawn; around a place of the grid, chance is not its own."""
+        if len(self.grid) == 0:
+            return gaussian_log_prob(samples, aim, std)
+        return aim.gather(-1, choices[..., None])[..., 0]
 
     def baseline(self, known: Tensor) -> Tensor:
         if self.foresee is not None:

@@ -20,9 +20,11 @@ class Draws(NamedTuple):
     first: Tensor  # (batch, 2): first location, uniform
     noise: Tensor  # (steps - 1, batch, 2): of locations, standard normal
     coins: Tensor  # (steps - 1, batch): uniform, for stopping; empty for RAM
+    lots: Tensor  # (steps - 1, batch): uniform, for places of a grid; empty without
 
     def batch(self, first: int, last: int) -> "Draws":
-        return Draws(self.first[first:last], self.noise[:, first:last], self.coins[:, first:last])
+        rest = (x[:, first:last] for x in (self.noise, self.coins, self.lots))
+        return Draws(self.first[first:last], *rest)
 
 
 class Trajectory(NamedTuple):
@@ -33,6 +35,7 @@ class Trajectory(NamedTuple):
     phases: Tensor  # (steps - 1, batch, 2 units): of the policy's map
     locations: Tensor  # (steps, batch, 2): where each glimpse was taken
     samples: Tensor  # (steps - 1, batch, 2): next locations as drawn, before they were clamped
+    choices: Tensor  # (steps - 1, batch): places of the grid; of no meaning without
     lengths: Tensor  # (batch): glimpses until the episode ended
 
     @property
@@ -68,7 +71,8 @@ def draw_epoch(config: DigitsConfig, epoch: int, device: torch.device) -> tuple[
     first = stream(config.seed, "environment", epoch).random((count, 2), np.float32) * 2 - 1
     noise = rng.standard_normal((actions, count, 2), np.float32)
     coins = rng.random((actions, count if config.stops else 0), np.float32)
-    draws = Draws(*(torch.from_numpy(array).to(device) for array in (first, noise, coins)))
+    lots = rng.random((actions, count if config.grid > 0 else 0), np.float32)
+    draws = Draws(*(torch.from_numpy(array).to(device) for array in (first, noise, coins, lots)))
     return torch.from_numpy(order).to(device), draws
 
 
@@ -93,19 +97,22 @@ def rollout(
     locations[0] = first
     thoughts = first.new_empty(steps - 1, batch, policy.hidden.out_features)
     phases = first.new_empty(steps - 1, batch, 2 * policy.waves.shape[1])
+    choices = torch.empty_like(samples[..., 0], dtype=torch.long)
     lengths = torch.full((batch,), 1 if policy.stops else steps, device=first.device)
     running = torch.ones(batch, dtype=torch.bool, device=first.device)
     notes: Tensor | None = None
     here = first
-    steps_of = (locations[1:], samples, thoughts, phases)
-    for t, (there, drawn, thought, phase) in enumerate(zip(*steps_of, strict=True)):
+    steps_of = (locations[1:], samples, choices, thoughts, phases)
+    for t, (there, drawn, choice, thought, phase) in enumerate(zip(*steps_of, strict=True)):
         state = discriminator.look(memory, t, canvas, here)
         seen = memory.steps[t]
         added = policy.note(seen.glimpse, policy.phases(here, out=phase))
         notes = added if notes is None or added is None else notes + added
         anchor = policy.anchor(here, seen.centre)
         known = policy.knows(state, notes, anchor, seen.place, policy.clock[t])
-        mean, stop = policy(policy.think(known, thought), anchor)
+        aim, stop = policy(policy.think(known, thought), anchor)
+        lot = None if chance is None or chance.lots.shape[1] == 0 else chance.lots[t]
+        mean = policy.choose(aim, anchor, lot, out=choice)
         if chance is None:
             drawn.copy_(mean)
         else:
@@ -115,4 +122,4 @@ def rollout(
             running &= (STOP_THRESHOLD if chance is None else chance.coins[t]) >= stop
             lengths += running
     discriminator.look(memory, steps - 1, canvas, here)
-    return Trajectory(memory, thoughts, phases, locations, samples, lengths)
+    return Trajectory(memory, thoughts, phases, locations, samples, choices, lengths)

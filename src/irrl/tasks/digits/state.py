@@ -81,7 +81,7 @@ def initial_models(config: DigitsConfig, device: torch.device) -> tuple[Discrimi
         parameter.data.mul_(config.initial_policy)
     if config.stops:
         odds = config.initial_stop / (1.0 - config.initial_stop)
-        policy.act.bias.data[2] += math.log(odds)
+        policy.act.bias.data[-1] += math.log(odds)
     return discriminator.to(device), policy.to(device)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from irrl.diagnostics import discriminator_health
 from irrl.errors import UserError
-from irrl.losses import baseline_loss, gaussian_log_prob, reinforce_loss
+from irrl.losses import baseline_loss, reinforce_loss
 from irrl.returns import gains, lambda_returns
 from irrl.rewards import reward
 from irrl.run import Run
@@ -169,8 +169,8 @@ def loss_of_policy(
     notes = None if added is None else added.cumsum(0)
     anchor = policy.anchor(locations, memory.centres[:-1])
     known = policy.knows(states[:-1], notes, anchor, memory.places[:-1], policy.clock)
-    mean, stop = policy(policy.recall(known, trajectory.thoughts), anchor)
-    log_prob = gaussian_log_prob(trajectory.samples, mean, std)
+    aim, stop = policy(policy.recall(known, trajectory.thoughts), anchor)
+    log_prob = policy.log_prob(aim, trajectory.samples, trajectory.choices, std)
     taken = trajectory.moved
     if stop is not None:
         log_prob = torch.where(taken, log_prob + torch.log1p(-stop), torch.log(stop))
