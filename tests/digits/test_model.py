@@ -175,7 +175,8 @@ def test_moves(moves):
         "centred": centres,
     }[moves][:-1]
     anchor = policy.anchor(locations[:-1], centres[:-1])
-    mean, stop = policy(functional.relu(policy.hidden(trajectory.memory.states[:-1])), anchor)
+    known = trajectory.memory.states[:-1]
+    mean, stop = policy(known, functional.relu(policy.hidden(known)), anchor)
     assert stop is None
     assert (mean - from_where).abs().max() <= (1.0 if moves == "absolute" else 0.4)
     torch.manual_seed(0)
@@ -204,21 +205,21 @@ def test_dt_ram_stops_by_coins_and_at_the_end_by_force():
 
 def test_stop_probabilities_are_bounded():
     config = small(model="dt-ram")
-    policy = Policy(config)
+    policy, known = Policy(config), torch.zeros(3, config.width)
     with torch.no_grad():
         policy.act.bias[2] = 1e6
-        _, stop = policy(torch.zeros(3, config.locator_width), torch.zeros(3, 2))
+        _, stop = policy(known, torch.zeros(3, config.locator_width), torch.zeros(3, 2))
         assert stop.tolist() == pytest.approx([0.999] * 3)
         policy.act.bias[2] = -1e6
-        _, stop = policy(torch.zeros(3, config.locator_width), torch.zeros(3, 2))
+        _, stop = policy(known, torch.zeros(3, config.locator_width), torch.zeros(3, 2))
         assert stop.tolist() == pytest.approx([0.001] * 3)
 
 
 def test_places_of_a_grid_are_drawn_as_likely_as_they_are():
     config = small(grid=3, moves="relative", stride=0.2, steps=9)
     _, policy, _, trajectory = episode(config, batch=6)
-    thoughts = functional.relu(policy.hidden(trajectory.memory.states[:-1]))
-    aim, _ = policy(thoughts, trajectory.locations[:-1])
+    known = trajectory.memory.states[:-1]
+    aim, _ = policy(known, functional.relu(policy.hidden(known)), trajectory.locations[:-1])
     torch.testing.assert_close(aim.exp().sum(-1), torch.ones(8, 6).double())
     torch.manual_seed(0)
     make_discriminator(config), Policy(config), torch.randint(256, (6, 30, 30))
@@ -241,8 +242,8 @@ def test_without_chance_the_likeliest_place_of_a_grid_is_taken():
     discriminator, policy, canvas, trajectory = episode(config)
     first = trajectory.locations[0]
     calm = rollout(discriminator, policy, canvas, first, config.steps)
-    thoughts = functional.relu(policy.hidden(calm.memory.states[:-1]))
-    aim, stop = policy(thoughts, torch.zeros(2))
+    known = calm.memory.states[:-1]
+    aim, stop = policy(known, functional.relu(policy.hidden(known)), torch.zeros(2))
     assert (calm.choices == aim.argmax(-1)).all()
     torch.testing.assert_close(calm.samples, policy.grid[calm.choices])
     assert aim.shape[-1] == 9 and stop.shape == aim.shape[:-1]
@@ -281,7 +282,7 @@ def test_rollout_and_loss_know_the_same():
     known = known_in(policy, trajectory)
     thoughts = functional.relu(policy.hidden(known))
     torch.testing.assert_close(policy.recall(known, trajectory.thoughts), thoughts)
-    mean, _ = policy(thoughts, torch.zeros(2))
+    mean, _ = policy(known, thoughts, torch.zeros(2))
     torch.manual_seed(0)
     make_discriminator(config), Policy(config), torch.randint(256, (4, 30, 30))
     noise = torch.randn(config.steps - 1, 4, 2).double()  # that of `episode`

@@ -204,7 +204,7 @@ def test_reinforce_of_dt_ram_counts_the_actions_taken(mnist_cache):
     worth = worth_of(config, scene.log_probs, scene.labels)
     loss = scene.policy_loss().item()
     thoughts = torch.relu(policy.hidden(scene.states[:-1]))
-    mean, stop = policy(thoughts, torch.zeros(2))
+    mean, stop = policy(scene.states[:-1], thoughts, torch.zeros(2))
     expected = policy.baseline(scene.states[:-1])
     reinforce, errors = 0.0, []
     for n, length in enumerate(trajectory.lengths.tolist()):
@@ -321,8 +321,10 @@ def test_the_optimiser_gets_the_step_sizes(mnist_cache):
 
 def test_the_policy_begins_as_it_is_told(mnist_cache):
     scene = Scene(model="dt-ram", initial_policy=0.0, initial_stop=0.1)
-    mean, stop = scene.learner.policy(scene.trajectory.thoughts, scene.trajectory.locations[:-1])
-    torch.testing.assert_close(mean, scene.trajectory.locations[:-1])
+    policy, trajectory = scene.learner.policy, scene.trajectory
+    known = torch.zeros(*trajectory.thoughts.shape[:-1], policy.hidden.in_features)
+    mean, stop = policy(known, trajectory.thoughts, trajectory.locations[:-1])
+    torch.testing.assert_close(mean, trajectory.locations[:-1])
     torch.testing.assert_close(stop, torch.full_like(stop, 0.1))
 
 

@@ -51,6 +51,8 @@ class Policy(nn.Module):
         self.register_buffer("grid", grid, persistent=False)
         self.aims = len(grid) or 2
         self.act = nn.Linear(config.locator_width, self.aims + config.stops)
+        # Whether a place was seen is a linear question to the map: no need to think.
+        self.glance = nn.Linear(known, self.aims + config.stops) if config.grid > 0 else None
         wide = config.baseline_width
         self.foresee = nn.Linear(known, wide) if wide > 0 else None
         self.expect = nn.Linear(wide or known, 1)
@@ -87,12 +89,16 @@ class Policy(nn.Module):
         """The same with their gradient, for what was thought while rolling out."""
         return Recalled.apply(thought, known, self.hidden.weight, self.hidden.bias)
 
-    def forward(self, thought: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor | None]:
+    def forward(
+        self, known: Tensor, thought: Tensor, anchor: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
         """What it aims at, and the probability of stopping in place of going there.
 
         The aim is the mean of the next location; with a grid, the log-probability of each place.
         """
         raw = self.act(thought)
+        if self.glance is not None:
+            raw = raw + self.glance(known)
         aim = raw[..., : self.aims]
         if len(self.grid) > 0:
             aim = functional.log_softmax(aim, dim=-1)

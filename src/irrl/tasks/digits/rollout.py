@@ -110,7 +110,7 @@ def rollout(
         notes = added if notes is None or added is None else notes + added
         anchor = policy.anchor(here, seen.centre)
         known = policy.knows(state, notes, anchor, seen.place, policy.clock[t])
-        aim, stop = policy(policy.think(known, thought), anchor)
+        aim, stop = policy(known, policy.think(known, thought), anchor)
         lot = None if chance is None or chance.lots.shape[1] == 0 else chance.lots[t]
         mean = policy.choose(aim, anchor, lot, out=choice)
         if chance is None:

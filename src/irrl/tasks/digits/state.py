@@ -77,8 +77,9 @@ def initial_models(config: DigitsConfig, device: torch.device) -> tuple[Discrimi
                 bias = rng.uniform(-bound, bound, (layers, *layer.bias.shape)).sum(axis=0)
                 layer.weight.data.copy_(torch.from_numpy(weight))
                 layer.bias.data.copy_(torch.from_numpy(bias))
-    for parameter in policy.act.parameters():
-        parameter.data.mul_(config.initial_policy)
+    for layer in filter(None, (policy.act, policy.glance)):
+        for parameter in layer.parameters():
+            parameter.data.mul_(config.initial_policy)
     if config.stops:
         odds = config.initial_stop / (1.0 - config.initial_stop)
         policy.act.bias.data[-1] += math.log(odds)

@@ -169,7 +169,7 @@ def loss_of_policy(
     notes = None if added is None else added.cumsum(0)
     anchor = policy.anchor(locations, memory.centres[:-1])
     known = policy.knows(states[:-1], notes, anchor, memory.places[:-1], policy.clock)
-    aim, stop = policy(policy.recall(known, trajectory.thoughts), anchor)
+    aim, stop = policy(known, policy.recall(known, trajectory.thoughts), anchor)
     log_prob = policy.log_prob(aim, trajectory.samples, trajectory.choices, std)
     taken = trajectory.moved
     if stop is not None:
