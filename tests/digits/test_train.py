@@ -125,7 +125,7 @@ def test_the_parts_of_a_batch_make_the_whole(mnist_cache):
             torch.testing.assert_close(other, whole, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("core", ["rnn", "gru"])
+@pytest.mark.parametrize("core", ["rnn", "gru", "map"])
 def test_the_number_of_threads_changes_no_bit(mnist_cache, core):
     found = []
     for threads in (1, 2, 3):
@@ -295,6 +295,21 @@ def test_an_oracle_must_be_finished(mnist_cache, digits_run, tmp_path):
 
 
 # --- schedules and starting points ---
+
+
+def test_reinforce_on_a_grid_pushes_the_places_that_paid(mnist_cache):
+    """The gradient of the logits is the advantage times (one-hot minus probability)."""
+    scene = Scene(credit="final", policy_memory=0, moves="absolute", grid=3, baseline_width=0)
+    config, policy, trajectory = scene.config, scene.learner.policy, scene.trajectory
+    scene.policy_loss().backward()
+    known = scene.states[:-1].detach()
+    thoughts = torch.relu(policy.hidden(known))
+    aim, _ = policy(known, thoughts, torch.zeros(2))
+    paid = trajectory.last(worth_of(config, scene.log_probs, scene.labels)).detach()
+    advantage = (paid - policy.baseline(known)).detach()
+    chosen = torch.nn.functional.one_hot(trajectory.choices, 9)
+    logits = -config.policy_weight * advantage[..., None] * (chosen - aim.exp()) / BATCH
+    torch.testing.assert_close(policy.glance.bias.grad, logits.sum((0, 1)), rtol=1e-3, atol=1e-6)
 
 
 def test_schedules():
