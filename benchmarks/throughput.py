@@ -142,8 +142,8 @@ def measure_digits(config: Any) -> tuple[float, float]:
     """Episodes per second of training and of the limit: the best of rounds measured in turns."""
     import torch
 
+    from irrl.parallel import parts_in_parallel
     from irrl.tasks.digits.data import layout_of, train_and_validation
-    from irrl.tasks.digits.parallel import parts_in_parallel
     from irrl.tasks.digits.rollout import draw_epoch
     from irrl.tasks.digits.state import initial_learner
     from irrl.tasks.digits.train import cut, learn_batch

@@ -3,11 +3,11 @@ import pytest
 import torch
 
 from irrl.errors import UserError
+from irrl.parallel import parts_in_parallel
 from irrl.rewards import reward
 from irrl.tasks import make_config
 from irrl.tasks.digits.data import layout_of, train_and_validation
 from irrl.tasks.digits.evaluate import share_on_digit
-from irrl.tasks.digits.parallel import parts_in_parallel
 from irrl.tasks.digits.rollout import draw_epoch, rollout
 from irrl.tasks.digits.state import initial_learner, restored_learner, to_checkpoint
 from irrl.tasks.digits.train import (

@@ -7,15 +7,16 @@ import torch
 from torch import Tensor
 
 from irrl.diagnostics import discriminator_health
+from irrl.models import device_to_look
+from irrl.parallel import Map, parts_in_parallel
 from irrl.rewards import reward
 from irrl.seeding import stream
 from irrl.tasks.digits.config import DIGIT, DigitsConfig
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.discriminator import Discriminator
-from irrl.tasks.digits.parallel import Map, parts_in_parallel
 from irrl.tasks.digits.policy import Policy
 from irrl.tasks.digits.rollout import Trajectory, rollout
-from irrl.tasks.digits.state import device_to_look, restored_models
+from irrl.tasks.digits.state import restored_models
 
 CHUNK = 1_000  # canvases at a time
 
@@ -86,7 +87,7 @@ def share_on_digit(config: DigitsConfig, trajectory: Trajectory, corners: np.nda
 
 def evaluate_arrays(config: DigitsConfig, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Metrics of the arrays of a checkpoint, on canvases with test digits."""
-    device = device_to_look(config)
+    device = device_to_look(config.device)
     discriminator, policy = restored_models(config, arrays, device)
     with parts_in_parallel(device, config.parts) as each:
         return evaluate_test(config, discriminator, policy, each)

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from irrl.checkpoint import checkpoint_paths, load_checkpoint
 from irrl.errors import UserError
+from irrl.models import device_to_look
 from irrl.noise import describe_delta, measured_noise, predicted_noise
 from irrl.plots import colour_of, plt, tidy
 from irrl.rewards import REWARDS
@@ -18,7 +19,7 @@ from irrl.tasks.digits.data import CLASSES, Canvases, canvases_with_test_digits,
 from irrl.tasks.digits.discriminator import Discriminator
 from irrl.tasks.digits.evaluate import play
 from irrl.tasks.digits.policy import Policy
-from irrl.tasks.digits.state import device_to_look, read_oracle, restored_models
+from irrl.tasks.digits.state import read_oracle, restored_models
 from irrl.tasks.digits.train import oracle_log_probs
 
 PRIOR = 1.0 / CLASSES
@@ -39,7 +40,7 @@ class Posteriors(NamedTuple):
 def measure(run: Run, oracle_folder: Path, images: int, epochs: int) -> list[Posteriors]:
     """Posteriors by both at some checkpoints of a run, early to late, on test canvases."""
     config = DigitsConfig.from_settings(run.settings)
-    device = device_to_look(config)
+    device = device_to_look(config.device)
     oracle = read_oracle(oracle_folder, config, device)
     paths = checkpoint_paths(run.folder / CHECKPOINTS)
     if not paths:

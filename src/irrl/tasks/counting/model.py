@@ -1,0 +1,161 @@
+"""The network of object counting: it sees views, remembers them, walks, and tells how many.
+
+One trunk (encoder and recurrent core) is shared by three heads: policy, value and count. The count
+head is the discriminator, q(count | views so far).
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from irrl.seeding import stream
+from irrl.tasks.counting.config import CountingConfig
+from irrl.tasks.counting.resnet import CHANNELS, ResNet18, load_weights
+from irrl.tasks.counting.scene import CLASSES, GOALS
+
+ACTIONS = 3
+
+
+class Beliefs(NamedTuple):
+    """What the heads say after views: (..., 3), (...) and (..., 7)."""
+
+    log_policy: Tensor
+    value: Tensor
+    log_count: Tensor
+
+
+class Encoder(nn.Module):
+    """From bytes (n, side, side, 3) to vectors (n, width), in two halves.
+
+    ``see`` is what never learns, and need be done but once for a picture; ``look`` is the rest.
+    Features that ``look`` leaves out (dropout) are drawn from a generator; without one, none are.
+    """
+
+    def see(self, pictures: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def look(self, seen: Tensor, chance: torch.Generator | None) -> Tensor:
+        raise NotImplementedError
+
+
+class SmallEncoder(Encoder):
+    """A few convolutions of stride 2, their average, and a linear map. All of it learns."""
+
+    def __init__(self, config: CountingConfig) -> None:
+        super().__init__()
+        channels = (3, *config.small_widths)
+        self.dropout = config.dropout
+        self.convolutions = nn.ModuleList(
+            nn.Conv2d(a, b, 3, stride=2, padding=1)
+            for a, b in zip(channels[:-1], channels[1:], strict=True)
+        )
+        self.describe = nn.Linear(channels[-1], config.width)
+
+    def see(self, pictures: Tensor) -> Tensor:
+        return pictures
+
+    def look(self, seen: Tensor, chance: torch.Generator | None) -> Tensor:
+        x = as_floats(seen) - 0.5
+        for convolution in self.convolutions:
+            x = functional.relu(convolution(x))
+        return self.describe(left_out(x.mean(dim=(2, 3)), self.dropout, chance))
+
+
+class ResNetEncoder(Encoder):
+    """The authors' encoder: a frozen ResNet-18 to its conv3, dropout, two convolutions, average."""
+
+    def __init__(self, config: CountingConfig) -> None:
+        super().__init__()
+        self.dropout = config.dropout
+        self.backbone = ResNet18()
+        self.conv1 = nn.Conv2d(CHANNELS, config.width, 3, padding=1)
+        self.conv2 = nn.Conv2d(config.width, config.width, 3, padding=1)
+
+    def see(self, pictures: Tensor) -> Tensor:
+        return self.backbone(as_floats(pictures))
+
+    def look(self, seen: Tensor, chance: torch.Generator | None) -> Tensor:
+        x = functional.elu(self.conv1(left_out(seen, self.dropout, chance)))
+        return functional.elu(self.conv2(x)).mean(dim=(2, 3))
+
+
+class Model(nn.Module):
+    def __init__(self, config: CountingConfig) -> None:
+        super().__init__()
+        self.config = config
+        encoders = {"small": SmallEncoder, "resnet18": ResNetEncoder}
+        cells = {"rnn": nn.RNNCell, "gru": nn.GRUCell}
+        self.encoder: Encoder = encoders[config.encoder](config)
+        self.goal = nn.Embedding(len(GOALS), config.embedding)
+        self.core = cells[config.core](config.width + config.embedding, config.width)
+        self.act = nn.Linear(config.width, ACTIONS)
+        self.expect = nn.Linear(config.width, 1)
+        self.count = nn.Linear(config.width, CLASSES)
+
+    def remember(self, views: Tensor, goals: Tensor, state: Tensor | None) -> Tensor:
+        """The state after one more view, (n, width)."""
+        return self.core(torch.cat([views, self.goal(goals)], dim=1), state)
+
+    def states(self, views: Tensor, goals: Tensor) -> Tensor:
+        """The states after each of some views, (steps, n, width)."""
+        states: list[Tensor] = []
+        for view in views:
+            states.append(self.remember(view, goals, states[-1] if states else None))
+        return torch.stack(states)
+
+    def beliefs(self, states: Tensor) -> Beliefs:
+        return Beliefs(
+            functional.log_softmax(self.act(states), dim=-1),
+            self.expect(states)[..., 0],
+            self.log_count(states),
+        )
+
+    def log_count(self, states: Tensor) -> Tensor:
+        return functional.log_softmax(self.count(states), dim=-1)
+
+
+def as_floats(pictures: Tensor) -> Tensor:
+    """Bytes (n, side, side, 3) as numbers in [0, 1] with channels first, (n, 3, side, side)."""
+    return pictures.permute(0, 3, 1, 2).float() / 255.0
+
+
+def left_out(x: Tensor, share: float, chance: torch.Generator | None) -> Tensor:
+    """Dropout with random numbers of one's own: those of PyTorch depend on who drew before."""
+    if chance is None or share == 0.0:
+        return x
+    kept = torch.rand(x.shape, generator=chance, device=x.device) >= share
+    return x * kept / (1.0 - share)
+
+
+def initial_model(config: CountingConfig, device: torch.device) -> Model:
+    """PyTorch's usual initialisation, drawn from the streams of the run; the backbone from a file.
+
+    The weights of the backbone are looked for first: where they are missing, nothing else is done.
+    """
+    model = Model(config)
+    if isinstance(model.encoder, ResNetEncoder):
+        load_weights(model.encoder.backbone, config.backbone_weights)
+    rng = stream(config.seed, "discriminator", 0)
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        if name.startswith("goal."):
+            values = rng.standard_normal(tuple(parameter.shape))
+        else:
+            bound = fan_in(model, name) ** -0.5
+            values = rng.uniform(-bound, bound, tuple(parameter.shape))
+        parameter.data.copy_(torch.from_numpy(values))
+    for parameter in model.act.parameters():
+        parameter.data.mul_(config.initial_policy)
+    return model.to(device)
+
+
+def fan_in(model: Model, name: str) -> int:
+    """By which PyTorch scales the first weights of a layer, and its biases alike."""
+    if name.startswith("core."):
+        return model.config.width
+    layer, _, _ = name.rpartition(".")
+    weight = model.get_parameter(f"{layer}.weight")
+    return weight[0].numel()
