@@ -19,14 +19,18 @@ def calibration_error(
 
 
 def discriminator_health(
-    log_probs: np.ndarray, labels: np.ndarray, paid: Reward
+    log_probs: np.ndarray, labels: np.ndarray, paid: Reward, log_prior: np.ndarray | None = None
 ) -> dict[str, float]:
-    """Figures of a sample of episodes, for log-probabilities (n, K) under a uniform prior."""
+    """Figures of a sample of episodes, for log-probabilities (n, K); the prior is uniform if not
+    given.
+    """
+    if log_prior is None:
+        log_prior = np.full(log_probs.shape[1], -np.log(log_probs.shape[1]))
     log_probs = np.maximum(log_probs.astype(float), LOG_FLOOR)
     posterior = np.exp(log_probs)
     log_q = np.take_along_axis(log_probs, labels[:, None], axis=1)[:, 0]
     correct = log_probs.argmax(axis=1) == labels
-    rewards = paid(log_probs, labels)
+    rewards = paid(log_probs, labels, log_prior)
     share = np.full(len(labels), 1.0 / len(labels))
     return {
         "discriminator_accuracy": 100.0 * float(correct.mean()),
@@ -36,7 +40,7 @@ def discriminator_health(
         "discriminator_calibration_error": calibration_error(
             posterior.max(axis=1), correct * share, share
         ),
-        "share_clipped": float((log_q <= -np.log(log_probs.shape[1])).mean()),
+        "share_clipped": float((log_q <= log_prior[labels]).mean()),
         "reward_mean": float(rewards.mean()),
         "reward_deviation": float(rewards.std()),
     }

@@ -14,12 +14,17 @@ from irrl.errors import UserError
 from irrl.presets import DEFAULT_PRESET, PRESETS
 from irrl.rewards import unknown_name
 from irrl.run import Run
+from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.skills.config import SkillsConfig
 
-CONFIGS: dict[str, type[Config]] = {"skills": SkillsConfig, "digits": DigitsConfig}
+CONFIGS: dict[str, type[Config]] = {
+    "skills": SkillsConfig,
+    "digits": DigitsConfig,
+    "counting": CountingConfig,
+}
 
-MERIT = {"skills": "n_skills", "digits": "accuracy"}
+MERIT = {"skills": "n_skills", "digits": "accuracy", "counting": "accuracy"}
 """The figure of merit of each task, as it is called in its metrics."""
 
 

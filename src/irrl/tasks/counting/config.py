@@ -7,6 +7,7 @@ from typing import ClassVar
 from irrl.config import Config, setting
 from irrl.errors import UserError
 from irrl.rewards import REWARDS, unknown_name
+from irrl.tasks.counting.scene import RESOLUTION, VIEWS
 
 PRIORS = ("sampler", "uniform")
 WALKERS = ("learned", "stay", "random", "sweep")
@@ -14,8 +15,6 @@ ENCODERS = ("small", "resnet18")
 CORES = ("rnn", "gru")
 SUPERVISIONS = ("last", "all")
 SCHEDULES = ("constant", "cosine")
-RESOLUTION = 256  # of the pictures as they are painted
-VIEWS = 12
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,8 @@ class CountingConfig(Config):
     )
     walker: str = setting(
         "learned",
-        "who walks: learned (the policy), or a yardstick: stay (stops at once), random (right, left "
-        "or stop, each with probability 1/3), sweep (always right, as far as it goes)",
+        "who walks: learned (the policy), or a yardstick: stay (stops at once), random (right, "
+        "left or stop, each with probability 1/3), sweep (always right, as far as it goes)",
     )
     max_moves: int = setting(6, "moves after which an episode ends by itself")
 

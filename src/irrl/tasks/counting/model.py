@@ -4,6 +4,7 @@ One trunk (encoder and recurrent core) is shared by three heads: policy, value a
 head is the discriminator, q(count | views so far).
 """
 
+import itertools
 from typing import NamedTuple
 
 import torch
@@ -48,8 +49,7 @@ class SmallEncoder(Encoder):
         channels = (3, *config.small_widths)
         self.dropout = config.dropout
         self.convolutions = nn.ModuleList(
-            nn.Conv2d(a, b, 3, stride=2, padding=1)
-            for a, b in zip(channels[:-1], channels[1:], strict=True)
+            nn.Conv2d(a, b, 3, stride=2, padding=1) for a, b in itertools.pairwise(channels)
         )
         self.describe = nn.Linear(channels[-1], config.width)
 
