@@ -21,6 +21,15 @@ def test_health_of_a_known_sample():
     assert found["discriminator_entropy"] == pytest.approx(entropy)
 
 
+def test_a_prior_that_is_not_uniform():
+    prior = np.array([0.6, 0.3, 0.1])
+    labels = np.array([0, 1, 2, 2])
+    posterior = np.array([prior, prior, [0.1, 0.1, 0.8], [0.5, 0.45, 0.05]])
+    found = discriminator_health(np.log(posterior), labels, reward("linear"), np.log(prior))
+    assert found["share_clipped"] == 0.75
+    assert found["reward_mean"] == pytest.approx((0.0 + 0.0 + 0.7 - 0.05) / 4)
+
+
 def test_certainty_and_impossibility_stay_finite():
     log_probs = np.array([[0.0, -np.inf], [0.0, -np.inf]])
     found = discriminator_health(log_probs, np.array([0, 1]), reward("clipped-log"))

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irrl.returns import gains, lambda_returns
+from irrl.returns import gae, gains, lambda_returns
 
 numbers = st.lists(st.floats(-10, 10), min_size=1, max_size=12)
 
@@ -27,6 +27,23 @@ def test_minus_values_they_are_the_generalised_advantage(rewards, discount, lamb
     for t in range(len(rewards)):
         by_hand = sum((discount * lambda_) ** k * e for k, e in enumerate(errors[t:]))
         assert found[t] == pytest.approx(by_hand, abs=1e-9)
+
+
+@given(st.integers(0, 1000), st.integers(1, 7), st.floats(0, 1), st.floats(0, 1))
+def test_gae_against_a_loop_over_episodes(seed, steps, discount, lambda_):
+    """Episodes of different lengths side by side, paid at their ends."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, steps + 1, 4)
+    rewards, values = rng.normal(size=(2, steps, 4))
+    going_on = np.arange(steps)[:, None] < lengths - 1
+    found = gae(rewards, discount * going_on, values, lambda_)
+    for n, length in enumerate(lengths):
+        advantage = 0.0
+        for t in reversed(range(length)):
+            later = values[t + 1, n] if t + 1 < length else 0.0
+            error = rewards[t, n] + discount * later - values[t, n]
+            advantage = error + discount * lambda_ * advantage
+            assert found[t, n] == pytest.approx(advantage, abs=1e-9)
 
 
 def test_nothing_crosses_the_end_of_an_episode():

@@ -41,7 +41,7 @@ def gae(reward_t: Array, discount_t: Array, value_t: Array, lambda_: float = 1.0
     """How much better than expected each action was: generalised advantage estimation.
 
     The sum of ``reward[t] + discount[t] * value[t + 1] - value[t]`` from each action on, each
-    weighted by the discounts, and the powers of ``lambda_``, before it. ``discount_t`` is zero where
+    weighted by the discounts and the powers of ``lambda_`` before it. ``discount_t`` is zero where
     an episode ends.
     """
     return lambda_returns(reward_t, discount_t, value_t, lambda_) - value_t

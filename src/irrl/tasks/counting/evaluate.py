@@ -25,7 +25,7 @@ def evaluate(config: CountingConfig, model: Model, split: Split, each: Map = map
 
     def walk(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         trajectory = rollout(model, split, draws.part(start, start + CHUNK), greedy=True)
-        founded = saw_all_goals(split.scenes.part(start, start + CHUNK), trajectory)
+        founded = saw_all_goals(split.scenes, trajectory)
         return trajectory.log_count.cpu().numpy(), trajectory.lengths.cpu().numpy(), founded
 
     found = each(walk, range(0, len(split), CHUNK))
@@ -47,7 +47,7 @@ def log_prior_of(config: CountingConfig) -> np.ndarray:
 
 
 def saw_all_goals(scenes: Scenes, trajectory: Trajectory) -> np.ndarray:
-    """Whether each cube to be counted was to be seen in some view taken, (n,).
+    """Whether each cube to be counted was to be seen in some view taken, for each episode, (n,).
 
     To be seen is to have at least ``HIDDEN_BELOW`` pixels in a picture of 256 x 256. Where there is
     nothing to be counted, nothing is missing. An answer that is right and passes this is
@@ -58,8 +58,8 @@ def saw_all_goals(scenes: Scenes, trajectory: Trajectory) -> np.ndarray:
     visited = np.zeros((len(lengths), VIEWS), bool)
     steps, episodes = np.nonzero(taken)
     visited[episodes, trajectory.views[steps, episodes]] = True
-    visible = (scenes.visible >= HIDDEN_BELOW) & visited[:, :, None]
-    return np.all(visible.any(axis=1) | ~scenes.is_goal, axis=1)
+    visible = (scenes.visible[trajectory.scenes] >= HIDDEN_BELOW) & visited[:, :, None]
+    return np.all(visible.any(axis=1) | ~scenes.is_goal[trajectory.scenes], axis=1)
 
 
 def evaluate_arrays(config: CountingConfig, arrays: Arrays) -> dict[str, Any]:

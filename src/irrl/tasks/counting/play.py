@@ -16,9 +16,10 @@ from irrl.run import Run
 from irrl.seeding import stream
 from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.counting.data import Split, load_split
+from irrl.tasks.counting.evaluate import saw_all_goals
 from irrl.tasks.counting.render import Painter
 from irrl.tasks.counting.rollout import draw_evaluation, rollout
-from irrl.tasks.counting.scene import GOALS, HIDDEN_BELOW, VIEWS, Scene
+from irrl.tasks.counting.scene import GOALS, HIDDEN_BELOW, Scene
 from irrl.tasks.counting.state import restored_model
 
 ACTION_NAMES = ("right →", "← left", "stop")
@@ -67,6 +68,7 @@ def episodes_of(
     draws = draw_evaluation(config, config.seed, scenes)
     trajectory = rollout(model, split, draws, greedy=True)
     guesses = trajectory.log_count.argmax(dim=1).tolist()
+    founded = saw_all_goals(split.scenes, trajectory)
     episodes = []
     for n, number in enumerate(scenes.tolist()):
         scene = split.scenes.scene(number)
@@ -74,9 +76,8 @@ def episodes_of(
         views = trajectory.views[:length, n].tolist()
         actions = [ACTION_NAMES[a] for a in trajectory.actions[:length, n].tolist()]
         painter.place(scene)
-        one = split.scenes.part(number, number + 1)
-        visible = (one.visible[0] >= HIDDEN_BELOW) & one.is_goal[0]
-        visited = np.isin(np.arange(VIEWS), views)
+        goals = split.scenes.is_goal[number]
+        visible = (split.scenes.visible[number] >= HIDDEN_BELOW) & goals
         episodes.append(
             Episode(
                 scene,
@@ -84,7 +85,7 @@ def episodes_of(
                 [int(visible[view].sum()) for view in views],
                 actions + ["end"] * (length - len(actions)),
                 guesses[n],
-                bool((visible[visited].any(axis=0) | ~one.is_goal[0]).all()),
+                bool(founded[n]),
             )
         )
     return episodes
@@ -112,9 +113,8 @@ def draw_sheet(runs: Sequence[Run], episodes: Sequence[Sequence[Episode]]) -> Fi
 def tell(axes: Axes, run: Run, walk: Episode) -> None:
     """Who walked, what was to be counted, and what came of it."""
     axes.axis("off")
-    text = (
-        f"{name_of(run)}\n\n{GOALS[walk.scene.goal]}s:\nsaid {walk.guess}, true {walk.scene.label}"
-    )
+    asked, said = f"{GOALS[walk.scene.goal]}s:", f"said {walk.guess}, true {walk.scene.label}"
+    text = f"{name_of(run)}\n\n{asked}\n{said}"
     verdict, colour = verdict_of(walk)
     axes.text(0.0, 0.62, text, fontsize=7.5, va="center", transform=axes.transAxes)
     axes.text(0.0, 0.2, verdict, fontsize=7.5, color=colour, transform=axes.transAxes)
