@@ -7,7 +7,6 @@ import torch
 from irrl.checkpoint import Checkpoint
 from irrl.errors import UserError
 from irrl.parallel import parts_in_parallel
-from irrl.rewards import reward
 from irrl.tasks import make_config
 from irrl.tasks.counting.data import load_split
 from irrl.tasks.counting.evaluate import evaluate, log_prior_of
@@ -158,7 +157,8 @@ def test_yardsticks_train_the_same_network_but_no_policy(scenes_folder, walker):
     outcome = case.learn()
     for name, parameter in case.model.named_parameters():
         same = bool((parameter == before[name]).all())
-        assert same == name.startswith(("act.", "expect.")), name
+        unused = ("act.", "expect.", "core.weight_hh") if walker == "stay" else ("act.", "expect.")
+        assert same == name.startswith(unused), name
     assert outcome.updates[0] == {}
 
 
@@ -248,10 +248,7 @@ def test_an_oracle_pays_and_stays_as_it_is(scenes_folder, counting_run):
     before = {n: p.clone() for n, p in oracle.named_parameters()}
     outcome = case.learn()
     assert all((before[n] == p).all() for n, p in oracle.named_parameters())
-    own = reward("clipped-linear")(
-        case.trajectory.log_count, case.labels, log_prior_of(case.config)
-    )
-    assert (outcome.paid - own).abs().max() > 1e-4
+    assert (outcome.paid - case.paid).abs().max() > 1e-4
     torch.testing.assert_close(outcome.log_count, case.trajectory.log_count)
 
 
@@ -308,7 +305,7 @@ def test_the_papers_numbers():
 
 def test_it_learns_to_count_what_it_sees(scenes_folder):
     """A few dozen scenes by heart, from a full sweep: better than any constant answer."""
-    case = Case(scenes_folder, walker="sweep", learning_rate=3e-3, ppo_passes=30)
+    case = Case(scenes_folder, walker="sweep", learning_rate=1e-2, ppo_passes=60)
     before = evaluate(case.config, case.model, case.split)
     case.learn()
     after = evaluate(case.config, case.model, case.split)

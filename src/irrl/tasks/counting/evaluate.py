@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from irrl.diagnostics import discriminator_health
+from irrl.errors import UserError
 from irrl.models import Arrays, device_to_look
 from irrl.parallel import Map, parts_in_parallel
 from irrl.rewards import reward
@@ -30,6 +31,7 @@ def evaluate(config: CountingConfig, model: Model, split: Split, each: Map = map
 
     found = each(walk, range(0, len(split), CHUNK))
     log_count, lengths, founded = (np.concatenate(x) for x in zip(*found, strict=True))
+    require_finite(log_count)
     right = log_count.argmax(axis=1) == split.labels
     health = discriminator_health(
         log_count, split.labels, reward(config.reward, validate=False), log_prior_of(config)
@@ -40,6 +42,13 @@ def evaluate(config: CountingConfig, model: Model, split: Split, each: Map = map
         "moves": float(lengths.mean() - 1.0),
         **health,
     }
+
+
+def require_finite(log_count: np.ndarray) -> None:
+    if not np.isfinite(log_count).all():
+        raise UserError(
+            "training came apart: its posteriors are not finite; a smaller learning-rate helps"
+        )
 
 
 def log_prior_of(config: CountingConfig) -> np.ndarray:

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from irrl.diagnostics import discriminator_health
-from irrl.errors import UserError
 from irrl.losses import entropy, mean_over_taken, ppo_loss, value_loss
 from irrl.models import choose_device
 from irrl.parallel import Map, parts_in_parallel
@@ -23,7 +22,7 @@ from irrl.run import Run
 from irrl.seeding import stream
 from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.counting.data import Split, load_split
-from irrl.tasks.counting.evaluate import evaluate, log_prior_of
+from irrl.tasks.counting.evaluate import evaluate, log_prior_of, require_finite
 from irrl.tasks.counting.model import Model
 from irrl.tasks.counting.rollout import (
     STOP,
@@ -298,11 +297,7 @@ def _train(config: CountingConfig, run: Run, device: torch.device, each: Map) ->
         draws = draw_batch(config, done, len(training))
         outcome = learn_batch(config, learner, training, draws, done, each)
         before, done = done, done + len(draws.scenes)
-        if not outcome.log_count.isfinite().all():
-            raise UserError(
-                f"training came apart after {before} episodes: its posteriors are not finite; "
-                "a smaller learning-rate helps"
-            )
+        require_finite(outcome.log_count.cpu().numpy())
         outcomes.append(outcome)
         observe(before, done)
 
