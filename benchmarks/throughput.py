@@ -1,6 +1,6 @@
 """Throughput of training, against the limit of the machine in the same run.
 
-    python benchmarks/throughput.py skills|digits [--output FILE]
+    python benchmarks/throughput.py skills|digits|counting [--output FILE]
 
 For skills: iterations and environment steps per second on one core, the ratio to the slow twin
 of the tests, and the share of the limit. The limit is what the machine would reach if an iteration
@@ -14,6 +14,11 @@ product of 2304 x 256 by 256 x 256. Both are measured in turns, and the best rou
 other work on the machine can only slow them.
 By convention an episode costs six operations for each weight and glimpse (25 million for the
 paper's RAM); not all of them are needed, such as gradients of the input: 23 million are.
+
+For counting: pictures per second painted on one core at 256 x 256, and the share of what a bare
+MuJoCo loop (update, render, read) of the same scene reaches, in turns, the best round of each; and
+views per second trained with the `fast` preset on scenes made for this, with the share of time that
+painting one picture of each view once, rolling out and learning take.
 """
 
 import argparse
@@ -207,6 +212,112 @@ def share_of_data(config: Any, rate: float) -> float:
     return drawing / (config.train_images / rate)
 
 
+# --- counting ---
+
+PAINTED, PAINT_ROUNDS, COUNTING_SCENES, BATCHES = 240, 8, 64, 3
+
+
+def counting() -> dict[str, Any]:
+    result = {"painting, 256 x 256": measure_painting(), "fast": measure_counting()}
+    for name, row in result.items():
+        print(f"{name}:", ", ".join(f"{k} {v:,}" for k, v in row.items()), flush=True)
+    return result
+
+
+def measure_painting() -> dict[str, float]:
+    """Of one scene with seven cubes, all views in turn."""
+    from irrl.tasks.counting.dataset import Scenes
+    from irrl.tasks.counting.render import Painter
+    from irrl.tasks.counting.scene import MAX_OTHERS, VIEWS, arrange, sample_kinds
+
+    rng = np.random.default_rng(0)
+    scenes = Scenes.empty(1)
+    with Painter() as painter:
+        kinds = sample_kinds(rng, 0, 3, MAX_OTHERS)
+        scenes.put(0, arrange(rng, 0, kinds, False, painter.visible), np.zeros((VIEWS, len(kinds))))
+        painter.place(scenes.scene(0))
+        picture = np.empty_like(painter.pixels)
+
+        def paint() -> None:
+            for n in range(PAINTED):
+                painter.paint(n % VIEWS, out=picture)
+
+        paint()
+        ours, bare = [], []
+        for _ in range(PAINT_ROUNDS):
+            ours.append(PAINTED / seconds(paint))
+            bare.append(PAINTED / seconds(lambda: bare_loop(painter)))
+    return {
+        "pictures_per_second": round(max(ours)),
+        "bare_mujoco_per_second": round(max(bare)),
+        "share_of_bare": round(max(ours) / max(bare), 3),
+    }
+
+
+def bare_loop(painter: Any) -> None:
+    """MuJoCo alone, with the same model, data and context."""
+    mujoco = painter.mujoco
+    category = mujoco.mjtCatBit.mjCAT_ALL
+    for n in range(PAINTED):
+        painter.camera.fixedcamid = n % 12
+        mujoco.mjv_updateScene(
+            painter.model, painter.data, painter.option, None, painter.camera, category,
+            painter.drawn,
+        )  # fmt: skip
+        mujoco.mjr_render(painter.area, painter.drawn, painter.context)
+        mujoco.mjr_readPixels(painter.pixels, None, painter.area, painter.context)
+
+
+def measure_counting() -> dict[str, float]:
+    """Batches of the `fast` preset, on a few scenes: which ones makes no difference."""
+    import tempfile
+
+    import torch
+
+    from irrl.parallel import parts_in_parallel
+    from irrl.tasks.counting.data import load_split
+    from irrl.tasks.counting.dataset import Plan, make_scenes
+    from irrl.tasks.counting.images import make_images
+    from irrl.tasks.counting.rollout import draw_batch, rollout
+    from irrl.tasks.counting.scene import VIEWS
+    from irrl.tasks.counting.state import initial_learner
+    from irrl.tasks.counting.train import cut_draws, learn_batch
+
+    with tempfile.TemporaryDirectory() as folder:
+        preset: Any = make_config("counting")
+        config: Any = make_config("counting", scenes=folder, train_scenes=None)
+        make_scenes(Path(folder), Plan(0, COUNTING_SCENES, 1))
+        painting = seconds(lambda: make_images(Path(folder), config.resolution))
+        split = load_split(config, "train")
+        device = torch.device("cpu")
+        learner = initial_learner(config, device)
+        views, learning, rolling = [], [], []
+        with parts_in_parallel(device, config.parts) as each:
+            for number in range(1 + BATCHES):
+                draws = draw_batch(config, number * config.batch_episodes, len(split))
+                parts = cut_draws(config, draws)
+                begun = time.perf_counter()
+                walks = list(each(lambda part: rollout(learner.model, split, part), parts))
+                rolling.append(time.perf_counter() - begun)
+                views.append(sum(int(walk.lengths.sum()) for walk in walks))
+                begun = time.perf_counter()
+                learn_batch(config, learner, split, draws, number * config.batch_episodes, each)
+                learning.append(time.perf_counter() - begun)  # it rolls out, too
+    total, rolled = sum(learning[1:]), sum(rolling[1:])
+    episodes = BATCHES * config.batch_episodes
+    pictures = painting / ((COUNTING_SCENES + 1) * VIEWS)
+    painted = pictures * VIEWS * preset.train_scenes * episodes / config.episodes
+    return {
+        "threads": torch.get_num_threads(),
+        "episodes_per_second": round(episodes / total, 1),
+        "views_per_second": round(sum(views[1:]) / total, 1),
+        "share_of_painting": round(painted / (painted + total), 3),
+        "share_of_rollout": round(rolled / (painted + total), 3),
+        "share_of_learning": round((total - rolled) / (painted + total), 3),
+        "peak_memory_megabytes": round(peak_memory_megabytes()),
+    }
+
+
 def peak_memory_megabytes() -> float:
     import resource
 
@@ -215,10 +326,10 @@ def peak_memory_megabytes() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("task", choices=["skills", "digits"])
+    parser.add_argument("task", choices=["skills", "digits", "counting"])
     parser.add_argument("--output", metavar="FILE", help="write JSON here, too")
     options = parser.parse_args()
-    measured = {"skills": skills, "digits": digits}[options.task]()
+    measured = {"skills": skills, "digits": digits, "counting": counting}[options.task]()
     result = {"task": options.task, "throughput": measured}
     if options.output:
         made = provenance()
