@@ -17,7 +17,7 @@ from irrl.tasks.counting.rollout import Trajectory, draw_evaluation, rollout
 from irrl.tasks.counting.scene import HIDDEN_BELOW, VIEWS, count_prior
 from irrl.tasks.counting.state import restored_model
 
-CHUNK = 100  # scenes at a time
+CHUNK = 50  # scenes at a time
 
 
 def evaluate(config: CountingConfig, model: Model, split: Split, each: Map = map) -> dict[str, Any]:
