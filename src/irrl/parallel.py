@@ -6,6 +6,7 @@ faster, too: threads that share every small operation spend their time waiting f
 """
 
 import ctypes
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,12 +18,15 @@ Map = Callable[..., Iterator[Any]]
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # as in malloc.h
 KEEP_UP_TO = 2**28
+HAND_OVER = 2e-4  # seconds after which a thread in Python lets another go on, if that waits
 
 
 @contextmanager
 def parts_in_parallel(device: torch.device, parts: int) -> Iterator[Map]:
     """A ``map`` over parts, with as many threads as PyTorch has; an accelerator needs but one."""
     keep_freed_memory()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(HAND_OVER)
     available = torch.get_num_threads()
     threads = min(available, parts) if device.type == "cpu" else 1
     torch.set_num_threads(1)
@@ -32,6 +36,7 @@ def parts_in_parallel(device: torch.device, parts: int) -> Iterator[Map]:
             yield pool.map
     finally:
         torch.set_num_threads(available)
+        sys.setswitchinterval(interval)
 
 
 def keep_freed_memory() -> None:
