@@ -279,7 +279,10 @@ def digits_block() -> str:
         for study, _ in (*models.values(), ("digits-oracle", ""))
         if is_there(study)
     ]
-    return f"{markdown_table(header, rows)}\n" + "  \n".join(lines) + "\n"
+    return (
+        "Hard attention on Cluttered MNIST, validation accuracy in percent, and what the authors "
+        f"reached in 1500 epochs:\n\n{markdown_table(header, rows)}\n" + "  \n".join(lines) + "\n"
+    )
 
 
 def oracle_table() -> str:
