@@ -25,7 +25,7 @@ from irrl.tasks.counting.rollout import (
     scenes_in_turn,
     states_again,
 )
-from irrl.tasks.counting.scene import HIDDEN_BELOW
+from irrl.tasks.counting.scene import is_seen
 
 CPU = torch.device("cpu")
 
@@ -177,7 +177,7 @@ def test_what_was_seen(scenes_folder):
         scene = split.scenes.scene(number)
         views = found.views[: int(found.lengths[n]), n]
         seen = [
-            any(split.scenes.visible[number, view, cube] >= HIDDEN_BELOW for view in views)
+            any(is_seen(split.scenes.visible[number, view, cube], scene.goal) for view in views)
             for cube in range(len(scene.kinds))
             if scene.kinds[cube] == scene.goal
         ]

@@ -29,7 +29,7 @@ from irrl.errors import UserError
 from irrl.run import exclusive, read_json
 from irrl.seeding import stream
 from irrl.tasks.counting.render import Painter
-from irrl.tasks.counting.scene import MAX_CUBES, NONE, VIEWS, Scene, sample_scene
+from irrl.tasks.counting.scene import MAX_CUBES, NONE, VIEWS, Scene, is_seen, sample_scene
 from irrl.workers import in_processes
 
 VERSION = 1
@@ -102,6 +102,11 @@ class Scenes:
     def is_goal(self) -> np.ndarray:
         """Which cubes are of their goal's kind, (n, 7)."""
         return self.kinds == self.goals[:, None]
+
+    @property
+    def seen(self) -> np.ndarray:
+        """Which cubes each view lets see, (n, 12, 7)."""
+        return is_seen(self.visible, self.kinds[:, None])
 
     @property
     def counts(self) -> np.ndarray:

@@ -14,7 +14,7 @@ from irrl.tasks.counting.data import Split, load_split
 from irrl.tasks.counting.dataset import Scenes
 from irrl.tasks.counting.model import Model
 from irrl.tasks.counting.rollout import Trajectory, draw_evaluation, rollout
-from irrl.tasks.counting.scene import HIDDEN_BELOW, VIEWS, count_prior
+from irrl.tasks.counting.scene import VIEWS, count_prior
 from irrl.tasks.counting.state import restored_model
 
 CHUNK = 50  # scenes at a time
@@ -58,7 +58,7 @@ def log_prior_of(config: CountingConfig) -> np.ndarray:
 def saw_all_goals(scenes: Scenes, trajectory: Trajectory) -> np.ndarray:
     """Whether each cube to be counted was to be seen in some view taken, for each episode, (n,).
 
-    To be seen is to have at least ``HIDDEN_BELOW`` pixels in a picture of 256 x 256. Where there is
+    To be seen is to show a tenth of what such a cube usually shows, `scene.is_seen`. Where there is
     nothing to be counted, nothing is missing. An answer that is right and passes this is
     well-founded; one that is right and does not is a lucky guess.
     """
@@ -67,7 +67,7 @@ def saw_all_goals(scenes: Scenes, trajectory: Trajectory) -> np.ndarray:
     visited = np.zeros((len(lengths), VIEWS), bool)
     steps, episodes = np.nonzero(taken)
     visited[episodes, trajectory.views[steps, episodes]] = True
-    visible = (scenes.visible[trajectory.scenes] >= HIDDEN_BELOW) & visited[:, :, None]
+    visible = scenes.seen[trajectory.scenes] & visited[:, :, None]
     return np.all(visible.any(axis=1) | ~scenes.is_goal[trajectory.scenes], axis=1)
 
 

@@ -19,7 +19,7 @@ from irrl.tasks.counting.data import Split, load_split
 from irrl.tasks.counting.evaluate import saw_all_goals
 from irrl.tasks.counting.render import Painter
 from irrl.tasks.counting.rollout import draw_evaluation, rollout
-from irrl.tasks.counting.scene import GOALS, HIDDEN_BELOW, Scene
+from irrl.tasks.counting.scene import GOALS, Scene
 from irrl.tasks.counting.state import restored_model
 
 ACTION_NAMES = ("right →", "← left", "stop")
@@ -77,7 +77,7 @@ def episodes_of(
         actions = [ACTION_NAMES[a] for a in trajectory.actions[:length, n].tolist()]
         painter.place(scene)
         goals = split.scenes.is_goal[number]
-        visible = (split.scenes.visible[number] >= HIDDEN_BELOW) & goals
+        visible = split.scenes.seen[number] & goals
         episodes.append(
             Episode(
                 scene,

@@ -31,8 +31,9 @@ HIDE = 0.8
 
 RESOLUTION = 256
 """Side of the picture in which cubes are measured."""
-HIDDEN_BELOW = 12
-"""A cube of which such a picture shows fewer pixels is hidden there."""
+SEEN_FROM = np.array([18, 60, 385])
+"""A cube of each size is seen where such a picture shows so many of its pixels: a tenth of what it
+shows in the middle of the table. Where it shows fewer, it is hidden."""
 
 NONE = -1
 TRIES, TRIES_PLACE, TRIES_BEHIND = 400, 20, 10
@@ -63,6 +64,11 @@ class Scene(NamedTuple):
 
 Visibility = Callable[[Scene, int], np.ndarray]
 """Pixels that a view of a scene shows of each cube."""
+
+
+def is_seen(pixels: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+    """Whether cubes of some kinds are seen where so many pixels show them."""
+    return pixels >= SEEN_FROM[kinds // len(COLOURS)]
 
 
 def camera_place(view: int) -> np.ndarray:
@@ -136,7 +142,7 @@ def arrange(
             place = behind_larger(rng, scene)
             if place is not None:
                 places[hidden] = place
-                if visible(scene, 0)[hidden] < HIDDEN_BELOW:
+                if not is_seen(visible(scene, 0)[hidden], kinds[hidden]):
                     return scene
     raise UserError(
         f"{len(kinds)} cubes ({', '.join(KINDS[kind] for kind in kinds)}) found no place on the "

@@ -10,12 +10,11 @@ from irrl.seeding import stream
 from irrl.tasks.counting.render import Painter, project
 from irrl.tasks.counting.scene import (
     GOALS,
-    HIDDEN_BELOW,
-    MAX_CUBES,
     NONE,
     VIEWS,
     Scene,
     corners_of,
+    is_seen,
     sample_scene,
 )
 
@@ -34,16 +33,17 @@ def scene_sheet(seed: int) -> Figure:
     with Painter(PICTURE) as painter:
         painter.place(scene)
         pictures = [painter.paint(view) for view in range(VIEWS)]
-    hidden = (visible < HIDDEN_BELOW) & is_goal(scene)
+    seen = is_seen(visible[:, : len(scene.kinds)], scene.kinds)
+    hidden = ~seen & (scene.kinds == scene.goal)
     figure, panels = plt.subplots(
         ROWS, COLUMNS, figsize=(2.4 * COLUMNS, 2.62 * ROWS), layout="constrained"
     )
     for view, axes in enumerate(panels.flat):
         axes.imshow(pictures[view])
         axes.set(xticks=[], yticks=[])
-        seen = scene.label - hidden[view].sum()
-        axes.set_title(f"view {view}: {seen} of {scene.label} to be seen", fontsize=8, pad=3)
-        corners = project(corners_of(scene), view, PICTURE)[hidden[view, : len(scene.kinds)]]
+        left = scene.label - hidden[view].sum()
+        axes.set_title(f"view {view}: {left} of {scene.label} to be seen", fontsize=8, pad=3)
+        corners = project(corners_of(scene), view, PICTURE)[hidden[view]]
         for n, box in enumerate(sorted(corners, key=lambda box: box[:, 1].min())):
             mark_hidden(axes, box, label_above=n == 0)
     figure.suptitle(
@@ -60,11 +60,6 @@ def scene_with_hidden_cube(seed: int, painter: Painter) -> Scene:
     while scene.hidden == NONE:
         scene = sample_scene(rng, painter.visible)
     return scene
-
-
-def is_goal(scene: Scene) -> np.ndarray:
-    """Which of the 7 cubes there may be are there and of the goal's kind."""
-    return np.pad(scene.kinds == scene.goal, (0, MAX_CUBES - len(scene.kinds)))
 
 
 def mark_hidden(axes: Axes, corners: np.ndarray, label_above: bool) -> None:
