@@ -1,6 +1,11 @@
 """What the tests of all tasks' runs share."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 from irrl.checkpoint import checkpoint_paths
 from irrl.run import Run
@@ -44,3 +49,21 @@ def stopped_after(rows, folder, task, **settings):
     except StopError:
         return run
     raise AssertionError(f"the run ended before it had logged {rows} rows")
+
+
+def killed_and_resumed(folder, task, flags, kills, checkpoints):
+    """A run of the command line, ended by SIGKILL each time it has so many checkpoints more."""
+    command = [sys.executable, "-m", "irrl"]
+    process = subprocess.Popen([*command, "train", task, *flags, "--out", folder])
+    done = 0
+    while done < kills:
+        wanted = checkpoints * (done + 1)
+        while process.poll() is None and len(checkpoint_paths(folder / "checkpoints")) < wanted:
+            time.sleep(0.01)
+        if process.poll() is not None:
+            break
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        done += 1
+        process = subprocess.Popen([*command, "resume", str(folder)])
+    assert process.wait() == 0 and done > 0

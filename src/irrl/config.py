@@ -4,12 +4,12 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from irrl.errors import UserError
-from irrl.rewards import unknown_name
+from irrl.rewards import REWARDS, unknown_name
 
 
 def setting(default: Any, help: str) -> Any:
@@ -44,6 +44,19 @@ class Config:
                 raise UserError(
                     f"{flag_name(name)} must be {expected}, got {getattr(self, name)!r}"
                 )
+
+    def require_known(self, **known: Sequence[str]) -> None:
+        """Raise unless each of some settings is one of its known names."""
+        for name, names in known.items():
+            if getattr(self, name) not in names:
+                raise UserError(unknown_name(name, getattr(self, name), names))
+
+    def require_single_reward(self, reward: str) -> None:
+        """Raise unless there is such a reward, and one discriminator is enough for it."""
+        if reward not in REWARDS:
+            raise UserError(unknown_name("reward", reward, REWARDS))
+        if REWARDS[reward].needs_ensemble:
+            raise UserError(f"reward {reward} needs an ensemble, which {self.task} does not have")
 
     def fill(self, name: str, value: Any) -> None:
         """Settle a setting that was left open."""

@@ -14,6 +14,15 @@ from irrl.run import Run, provenance
 from irrl.stats import Estimate, bootstrap_estimate, mean_estimate
 
 
+def require_alike(runs: Sequence[Run], names: Sequence[str]) -> None:
+    """Raise unless runs agree in some settings, without which they do not compare."""
+    for name in names:
+        values = {run.settings[name] for run in runs}
+        if len(values) > 1:
+            shown = ", ".join(sorted(map(str, values)))
+            raise UserError(f"runs with different {name.replace('_', ' ')} do not compare: {shown}")
+
+
 def group_by_reward(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """Runs of one task by reward, in order of seeds; those of a reward differ in nothing else.
 

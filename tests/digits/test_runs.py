@@ -1,12 +1,9 @@
 """Runs of digits: stopped, killed and resumed they equal those that never were."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -16,7 +13,7 @@ from irrl.errors import UserError
 from irrl.run import Run
 from irrl.tasks import train
 
-from ..runs import content, run_in, stopped_after
+from ..runs import content, killed_and_resumed, run_in, stopped_after
 
 
 @pytest.mark.parametrize(
@@ -61,19 +58,7 @@ def test_killed_and_resumed_equals_never_stopped(mnist_cache, tmp_path):
     command = [sys.executable, "-m", "irrl"]
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     subprocess.run([*command, "train", "digits", *flags, "--out", whole], check=True)
-    process = subprocess.Popen([*command, "train", "digits", *flags, "--out", parts])
-    kills = 0
-    while kills < 3:
-        started = kills + 1
-        while process.poll() is None and len(checkpoint_paths(parts / "checkpoints")) < 2 * started:
-            time.sleep(0.01)
-        if process.poll() is not None:
-            break
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        kills += 1
-        process = subprocess.Popen([*command, "resume", str(parts)])
-    assert process.wait() == 0 and kills > 0
+    killed_and_resumed(parts, "digits", flags, kills=3, checkpoints=2)
     assert content(parts) == content(whole)
 
 

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from irrl.config import Config, setting
 from irrl.errors import UserError
-from irrl.rewards import REWARDS, unknown_name
 from irrl.tasks.counting.scene import RESOLUTION, VIEWS
 
 PRIORS = ("sampler", "uniform")
@@ -96,20 +95,15 @@ class CountingConfig(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.reward not in REWARDS:
-            raise UserError(unknown_name("reward", self.reward, REWARDS))
-        if REWARDS[self.reward].needs_ensemble:
-            raise UserError(f"reward {self.reward} needs an ensemble, which counting does not have")
-        for name, known in (
-            ("prior", PRIORS),
-            ("walker", WALKERS),
-            ("encoder", ENCODERS),
-            ("core", CORES),
-            ("supervision", SUPERVISIONS),
-            ("schedule", SCHEDULES),
-        ):
-            if getattr(self, name) not in known:
-                raise UserError(unknown_name(name, getattr(self, name), known))
+        self.require_single_reward(self.reward)
+        self.require_known(
+            prior=PRIORS,
+            walker=WALKERS,
+            encoder=ENCODERS,
+            core=CORES,
+            supervision=SUPERVISIONS,
+            schedule=SCHEDULES,
+        )
         self.require(
             "embedding width episodes batch_episodes ppo_passes minibatch_episodes "
             "evaluate_every checkpoint_every parts",

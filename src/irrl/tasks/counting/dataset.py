@@ -96,7 +96,10 @@ class Scenes:
         )
 
     def part(self, first: int, last: int) -> "Scenes":
-        return Scenes(**{name: array[first:last] for name, array in self.arrays().items()})
+        return self.at(slice(first, last))
+
+    def at(self, index: slice | np.ndarray) -> "Scenes":
+        return Scenes(**{name: array[index] for name, array in self.arrays().items()})
 
     @property
     def is_goal(self) -> np.ndarray:

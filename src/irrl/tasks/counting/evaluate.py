@@ -67,8 +67,9 @@ def saw_all_goals(scenes: Scenes, trajectory: Trajectory) -> np.ndarray:
     visited = np.zeros((len(lengths), VIEWS), bool)
     steps, episodes = np.nonzero(taken)
     visited[episodes, trajectory.views[steps, episodes]] = True
-    visible = scenes.seen[trajectory.scenes] & visited[:, :, None]
-    return np.all(visible.any(axis=1) | ~scenes.is_goal[trajectory.scenes], axis=1)
+    chosen = scenes.at(trajectory.scenes)
+    visible = chosen.seen & visited[:, :, None]
+    return np.all(visible.any(axis=1) | ~chosen.is_goal, axis=1)
 
 
 def evaluate_arrays(config: CountingConfig, arrays: Arrays) -> dict[str, Any]:

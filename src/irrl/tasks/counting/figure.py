@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from irrl.errors import UserError
 from irrl.plots import draw_curves, plt
-from irrl.report import group_by_reward, learning_curves
+from irrl.report import group_by_reward, learning_curves, require_alike
 from irrl.run import Run
 
 METRICS = ("accuracy", "well_founded", "moves", "seconds")
@@ -24,11 +23,7 @@ YARDSTICKS = {"stay": ":", "random": "-.", "sweep": "--"}
 
 def comparison_figure(runs: Sequence[Run]) -> Figure:
     """Three metrics over episodes, in colour for each reward and grey for each yardstick."""
-    for name in SAME:
-        values = {run.settings[name] for run in runs}
-        if len(values) > 1:
-            shown = ", ".join(sorted(map(str, values)))
-            raise UserError(f"runs with different {name.replace('_', ' ')} do not compare: {shown}")
+    require_alike(runs, SAME)
     learned = [run for run in runs if run.settings["walker"] not in YARDSTICKS]
     groups = group_by_reward(learned) if learned else {}
     figure, axes = plt.subplots(1, 3, figsize=(14.0, 4.0), layout="constrained")

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from irrl.config import Config, setting
 from irrl.errors import UserError
-from irrl.rewards import REWARDS, unknown_name
+from irrl.rewards import REWARDS
 
 MODELS = ("ram", "dt-ram")
 CORES = ("rnn", "gru", "map")
@@ -118,21 +118,16 @@ class DigitsConfig(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.reward not in REWARDS:
-            raise UserError(unknown_name("reward", self.reward, REWARDS))
-        if REWARDS[self.reward].needs_ensemble:
-            raise UserError(f"reward {self.reward} needs an ensemble, which digits do not have")
-        for name, known in (
-            ("model", MODELS),
-            ("core", CORES),
-            ("moves", MOVES),
-            ("credit", CREDITS),
-            ("supervision", SUPERVISIONS),
-            ("schedule", SCHEDULES),
-            ("placement", PLACEMENTS),
-        ):
-            if getattr(self, name) not in known:
-                raise UserError(unknown_name(name, getattr(self, name), known))
+        self.require_single_reward(self.reward)
+        self.require_known(
+            model=MODELS,
+            core=CORES,
+            moves=MOVES,
+            credit=CREDITS,
+            supervision=SUPERVISIONS,
+            schedule=SCHEDULES,
+            placement=PLACEMENTS,
+        )
         self.fill("policy_learning_rate", self.learning_rate)
         self.fill("location_std_end", self.location_std)
         self.fill("location_std_epochs", float(self.epochs))

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from irrl.errors import UserError
 from irrl.plots import draw_curves, plt
-from irrl.report import group_by_reward, learning_curves
+from irrl.report import group_by_reward, learning_curves, require_alike
 from irrl.run import Run
 
 METRICS = ("accuracy", "best_accuracy", "test_accuracy", "steps", "seconds")
@@ -17,11 +16,7 @@ SAME = ("model", "canvas_size", "placement", "epochs")
 
 def comparison_figure(runs: Sequence[Run]) -> Figure:
     """Validation accuracy over epochs; beside it the posterior of the label, or the glimpses."""
-    for name in SAME:
-        values = {run.settings[name] for run in runs}
-        if len(values) > 1:
-            shown = ", ".join(sorted(map(str, values)))
-            raise UserError(f"runs with different {name.replace('_', ' ')} do not compare: {shown}")
+    require_alike(runs, SAME)
     groups = group_by_reward(runs)
     stops = runs[0].settings["model"] == "dt-ram"
     panels = [
