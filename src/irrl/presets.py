@@ -120,7 +120,6 @@ PRESETS: dict[str, dict[str, Preset]] = {
                 "train_scenes": 10_000,
                 "resolution": 64,
                 "encoder": "small",
-                "encoder_widths": "16,32,64,128",
                 "dropout": 0.0,
                 "core": "gru",
                 "initial_policy": 0.01,

@@ -1,4 +1,5 @@
 import hashlib
+import itertools
 
 import numpy as np
 import pytest
@@ -8,8 +9,16 @@ from safetensors.torch import save_file
 from irrl.errors import UserError
 from irrl.tasks import make_config
 from irrl.tasks.counting import resnet
-from irrl.tasks.counting.model import Model, as_floats, initial_model, left_out
+from irrl.tasks.counting.model import (
+    CUBES_FROM_TO,
+    Model,
+    as_floats,
+    initial_model,
+    left_out,
+)
+from irrl.tasks.counting.render import project
 from irrl.tasks.counting.resnet import ResNet18, fetched_weights, load_weights
+from irrl.tasks.counting.scene import KINDS, MARGIN, TABLE_RADIUS, Scene, corners_of, radii_of
 
 CPU = torch.device("cpu")
 
@@ -42,13 +51,13 @@ def test_the_paper_network_has_the_papers_shapes(weights_file):
     config = make_config("counting", "paper", backbone_weights=str(weights_file))
     model = initial_model(config, CPU)
     pictures = torch.randint(0, 256, (2, 256, 256, 3), dtype=torch.uint8)
-    seen = model.encoder.see(pictures)
+    seen, goals = model.encoder.see(pictures), torch.tensor([0, 3])
     assert seen.shape == (2, 128, 32, 32)  # conv3 of ResNet-18
-    views = model.encoder.look(seen, None)
+    views = model.encoder.look(seen, goals, None)
     assert views.shape == (2, 256)
     assert model.goal.weight.shape == (4, 10)
     assert isinstance(model.core, torch.nn.RNNCell) and model.core.weight_ih.shape == (256, 266)
-    states = model.states(views[None], torch.tensor([0, 3]))
+    states = model.states(views[None], goals)
     beliefs = model.beliefs(states)
     assert [tuple(x.shape) for x in beliefs] == [(1, 2, 3), (1, 2), (1, 2, 7)]
     torch.testing.assert_close(beliefs.log_policy.exp().sum(-1), torch.ones(1, 2))
@@ -61,7 +70,8 @@ def test_the_backbone_learns_nothing(weights_file):
     assert not any("backbone" in name for name in names)
     assert {"encoder.conv1.weight", "encoder.conv2.weight", "goal.weight"} <= names
     seen = model.encoder.see(torch.zeros(1, 32, 32, 3, dtype=torch.uint8))
-    assert not seen.requires_grad and model.encoder.look(seen, None).requires_grad
+    assert not seen.requires_grad
+    assert model.encoder.look(seen, torch.tensor([0]), None).requires_grad
 
 
 def slow_resnet(tensors, x):
@@ -174,13 +184,37 @@ def test_no_network_says_what_to_put_where(tmp_path, monkeypatch):
 # --- parts of it ---
 
 
-def test_the_small_encoder_counts_what_it_sees_anywhere():
-    """A pattern gives the same vector wherever it is, apart from the border."""
+def test_the_small_encoder_looks_for_the_goal_where_cubes_can_be():
+    model = initial_model(make_config("counting", "smoke"), CPU)
+    pictures = torch.zeros(3, 32, 32, 3, dtype=torch.uint8)
+    pictures[1, 12:16, 8:12] = 200
+    pictures[2, :7] = pictures[2, 25:] = 200  # above and below the table
+    seen = model.encoder.see(pictures)
+    assert seen.shape == (3, 18, 32, 3)
+    first, second = (model.encoder.look(seen, torch.full((3,), n), None) for n in (0, 3))
+    assert (first[0] != first[1]).any() and (first[1] != second[1]).any()
+    assert (first[0] == first[2]).all()
+
+
+def test_the_small_encoder_knows_near_from_far():
+    """A pattern gives one vector at the front of the table, and another at its back."""
     model = initial_model(make_config("counting", "smoke"), CPU)
     pictures = torch.zeros(2, 32, 32, 3, dtype=torch.uint8)
-    pictures[0, 8:12, 8:12] = pictures[1, 16:20, 12:16] = 200
-    vectors = model.encoder.look(model.encoder.see(pictures), None)
-    torch.testing.assert_close(vectors[0], vectors[1])
+    pictures[0, 10:14, 8:12] = pictures[1, 18:22, 8:12] = 200
+    goals = torch.tensor([0, 0])
+    near, far = model.encoder.look(model.encoder.see(pictures), goals, None)
+    assert (near - far).abs().max() > 1e-3
+
+
+def test_all_cubes_lie_in_the_rows_that_are_looked_at():
+    """Those of each kind that are as far to the edge of the table as cubes may be."""
+    for kind, turn in itertools.product(range(len(KINDS)), np.linspace(0.0, 2 * np.pi, 24)):
+        reach = TABLE_RADIUS - MARGIN - radii_of(np.array([kind]))[0]
+        place = np.float32([[reach * np.cos(turn), reach * np.sin(turn)]])
+        for angle in np.linspace(0.0, np.pi / 2, 7):
+            scene = Scene(0, np.array([kind]), place, np.float32([angle]), -1)
+            rows = project(corners_of(scene), 0, 1)[..., 1]
+            assert CUBES_FROM_TO[0] < rows.min() and rows.max() < CUBES_FROM_TO[1]
 
 
 def test_features_are_left_out_by_chance_and_only_then():

@@ -51,9 +51,8 @@ class CountingConfig(Config):
     encoder: str = setting(
         "resnet18", "resnet18 (frozen up to its second stage, then two convolutions) or small"
     )
-    encoder_widths: str = setting(
-        "32,64,128", "channels of the small encoder's convolutions, each of stride 2"
-    )
+    encoder_widths: str = setting("16,32,64,64", "channels of the small encoder's convolutions")
+    encoder_halvings: int = setting(3, "how many of them, the first, halve the picture")
     backbone_weights: str | None = setting(
         None, "file with the weights of resnet18, .pth or .safetensors; fetched if left open"
     )
@@ -105,8 +104,8 @@ class CountingConfig(Config):
             schedule=SCHEDULES,
         )
         self.require(
-            "embedding width episodes batch_episodes ppo_passes minibatch_episodes "
-            "evaluate_every checkpoint_every parts",
+            "encoder_halvings embedding width episodes batch_episodes ppo_passes "
+            "minibatch_episodes evaluate_every checkpoint_every parts",
             lambda v: v >= 1,
             "at least 1",
         )
@@ -155,7 +154,7 @@ class CountingConfig(Config):
                 "encoder-widths must be channels with commas between, such as 32,64,128, got "
                 f"{self.encoder_widths!r}"
             )
-        smallest = 8 if self.encoder == "resnet18" else 2 ** len(widths)
+        smallest = 8 if self.encoder == "resnet18" else 2 ** min(len(widths), self.encoder_halvings)
         if self.resolution < smallest:
             raise UserError(
                 f"resolution {self.resolution} is too small: this encoder halves it to nothing; "

@@ -17,6 +17,12 @@ from irrl.tasks.counting.resnet import CHANNELS, ResNet18, load_weights
 from irrl.tasks.counting.scene import CLASSES, GOALS
 
 ACTIONS = 3
+CUBES_FROM_TO = 0.22, 0.78
+"""Between these rows, as shares of a picture, all cubes on the table lie."""
+PLACES = 16.0
+"""By which the sum over all places of a picture is divided, for numbers of a size that learns."""
+GOALS_DIFFER = 0.3
+"""Deviation of the first scales and shifts by which goals differ."""
 
 
 class Beliefs(NamedTuple):
@@ -30,37 +36,51 @@ class Beliefs(NamedTuple):
 class Encoder(nn.Module):
     """From bytes (n, side, side, 3) to vectors (n, width), in two halves.
 
-    ``see`` is what never learns, and need be done but once for a picture; ``look`` is the rest.
-    Features that ``look`` leaves out (dropout) are drawn from a generator; without one, none are.
+    ``see`` is what never learns, and need be done but once for a picture; ``look`` is the rest, and
+    may look for the goal. Features that it leaves out (dropout) are drawn from a generator; without
+    one, none are.
     """
 
     def see(self, pictures: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def look(self, seen: Tensor, chance: torch.Generator | None) -> Tensor:
+    def look(self, seen: Tensor, goals: Tensor, chance: torch.Generator | None) -> Tensor:
         raise NotImplementedError
 
 
 class SmallEncoder(Encoder):
-    """A few convolutions of stride 2, their average, and a linear map. All of it learns."""
+    """A few convolutions, the sum of what they find, and a linear map. All of it learns.
+
+    Only the rows in which cubes can be are looked at. Convolutions are told where in the picture
+    they are, since a small cube near by and a medium one far away show as many pixels; and what to
+    look for: the goal scales and shifts each channel of the first.
+    """
 
     def __init__(self, config: CountingConfig) -> None:
         super().__init__()
-        channels = (3, *config.small_widths)
+        channels = (3 + 2, *config.small_widths)
         self.dropout = config.dropout
         self.convolutions = nn.ModuleList(
-            nn.Conv2d(a, b, 3, stride=2, padding=1) for a, b in itertools.pairwise(channels)
+            nn.Conv2d(a, b, 3, stride=2 if n < config.encoder_halvings else 1, padding=1)
+            for n, (a, b) in enumerate(itertools.pairwise(channels))
         )
+        self.scale = nn.Embedding(len(GOALS), channels[1])
+        self.shift = nn.Embedding(len(GOALS), channels[1])
         self.describe = nn.Linear(channels[-1], config.width)
 
     def see(self, pictures: Tensor) -> Tensor:
-        return pictures
+        first, last = (round(edge * pictures.shape[1]) for edge in CUBES_FROM_TO)
+        return pictures[:, first:last]
 
-    def look(self, seen: Tensor, chance: torch.Generator | None) -> Tensor:
-        x = as_floats(seen) - 0.5
-        for convolution in self.convolutions:
+    def look(self, seen: Tensor, goals: Tensor, chance: torch.Generator | None) -> Tensor:
+        x = torch.cat([2.0 * as_floats(seen) - 1.0, whereabouts(seen)], dim=1)
+        first, *others = self.convolutions
+        scale, shift = (table(goals)[..., None, None] for table in (self.scale, self.shift))
+        x = functional.relu(first(x) * scale + shift)
+        for convolution in others:
             x = functional.relu(convolution(x))
-        return self.describe(left_out(x.mean(dim=(2, 3)), self.dropout, chance))
+        found = x.sum(dim=(2, 3)) / PLACES
+        return functional.relu(self.describe(left_out(found, self.dropout, chance)))
 
 
 class ResNetEncoder(Encoder):
@@ -76,7 +96,7 @@ class ResNetEncoder(Encoder):
     def see(self, pictures: Tensor) -> Tensor:
         return self.backbone(as_floats(pictures))
 
-    def look(self, seen: Tensor, chance: torch.Generator | None) -> Tensor:
+    def look(self, seen: Tensor, goals: Tensor, chance: torch.Generator | None) -> Tensor:
         x = functional.elu(self.conv1(left_out(seen, self.dropout, chance)))
         return functional.elu(self.conv2(x)).mean(dim=(2, 3))
 
@@ -121,6 +141,18 @@ def as_floats(pictures: Tensor) -> Tensor:
     return pictures.permute(0, 3, 1, 2).float() / 255.0
 
 
+def whereabouts(seen: Tensor) -> Tensor:
+    """Row and column of each pixel of (n, rows, columns, 3), -1 to 1: (n, 2, rows, columns)."""
+    count, rows, columns, _ = seen.shape
+    places = torch.meshgrid(
+        torch.linspace(-1.0, 1.0, rows, device=seen.device),
+        torch.linspace(-1.0, 1.0, columns, device=seen.device),
+        indexing="ij",
+    )
+    # channels last, as the pictures lie in memory: convolutions are faster so
+    return torch.stack(places, dim=-1).permute(2, 0, 1).expand(count, -1, -1, -1)
+
+
 def left_out(x: Tensor, share: float, chance: torch.Generator | None) -> Tensor:
     """Dropout with random numbers of one's own: those of PyTorch depend on who drew before."""
     if chance is None or share == 0.0:
@@ -142,6 +174,9 @@ def initial_model(config: CountingConfig, device: torch.device) -> Model:
             continue
         if name.startswith("goal."):
             values = rng.standard_normal(tuple(parameter.shape))
+        elif name.startswith(("encoder.scale.", "encoder.shift.")):
+            middle = 1.0 if "scale" in name else 0.0
+            values = rng.normal(middle, GOALS_DIFFER, tuple(parameter.shape))
         else:
             # A rectifier halves what passes; without making up for it, little comes out.
             gain = 6.0 if name.startswith("encoder.convolutions.") else 1.0

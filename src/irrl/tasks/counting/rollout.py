@@ -122,7 +122,7 @@ def rollout(model: Model, split: Split, draws: Draws, greedy: bool = False) -> T
         now = torch.from_numpy(running).to(device)
         frame[t, now] = torch.arange(frames, frames + len(now), device=device)
         frames += len(now)
-        vectors = model.encoder.look(seen[-1], None)
+        vectors = model.encoder.look(seen[-1], goals[now], None)
         state[now] = model.remember(vectors, goals[now], state[now])
         if t == moves:
             break
@@ -191,8 +191,9 @@ def states_again(
     """
     steps = int(trajectory.lengths[chosen].max())
     frame = trajectory.frame[:steps, chosen]
-    vectors = model.encoder.look(trajectory.seen[frame[frame != NO_FRAME]], chance)
-    return model.states(spread(vectors, frame), trajectory.goals[chosen])
+    goals, taken = trajectory.goals[chosen], frame != NO_FRAME
+    seen, sought = trajectory.seen[frame[taken]], goals.expand(frame.shape)[taken]
+    return model.states(spread(model.encoder.look(seen, sought, chance), frame), goals)
 
 
 @torch.no_grad()
@@ -203,7 +204,8 @@ def oracle_log_count(oracle: Model, split: Split, trajectory: Trajectory) -> Ten
     step_of, episode_of = step.cpu().numpy(), episode.cpu().numpy()
     views = trajectory.views[step_of, episode_of]
     pictures = torch.from_numpy(split.images[trajectory.scenes[episode_of], views])
-    vectors = oracle.encoder.look(oracle.encoder.see(pictures.to(frame.device)), None)
+    seen = oracle.encoder.see(pictures.to(frame.device))
+    vectors = oracle.encoder.look(seen, trajectory.goals[episode], None)
     states = oracle.states(spread(vectors, frame), trajectory.goals)
     return oracle.log_count(last_of(states, trajectory.lengths))
 
