@@ -172,6 +172,18 @@ def test_a_batch_moves_all_parameters(scenes_folder):
     torch.testing.assert_close(outcome.paid, case.paid)
 
 
+def test_an_update_is_that_of_plain_adam(scenes_folder):
+    """Fused Adam reads gradients as they lie in memory: it must find them in the right order."""
+    fused, plain = Case(scenes_folder), Case(scenes_folder)
+    (group,) = plain.learner.optimiser.param_groups
+    adam = torch.optim.Adam(group["params"], group["lr"], eps=group["eps"], fused=False)
+    plain.learner = plain.learner._replace(optimiser=adam)
+    for case in (fused, plain):
+        case.learn()
+    for name, parameter in fused.model.named_parameters():
+        torch.testing.assert_close(parameter, plain.model.get_parameter(name), msg=name)
+
+
 def test_long_gradients_are_shortened(scenes_folder):
     case = Case(scenes_folder, max_gradient=1e-3)
     case.learn()

@@ -127,7 +127,9 @@ def learn_minibatch(
     found = list(each(lambda part: learn_part(config, model, lesson, part), parts))
     parameters = parameters_of(model)
     for parameter, *gradients in zip(parameters, *(grads for grads, _ in found), strict=True):
-        parameter.grad = sum(gradients[1:], start=gradients[0])
+        # As the parameter lies in memory: fused Adam goes by addresses, whatever the strides say,
+        # and convolutions of pictures with channels last have gradients with channels last.
+        parameter.grad = sum(gradients[1:], start=gradients[0]).contiguous()
     torch.nn.utils.clip_grad_norm_(parameters, config.max_gradient)
     learner.optimiser.step()
     return {
