@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irrl.data_verbs import run_data
+from irrl.distributed import current_world, joined
 from irrl.errors import UserError
 from irrl.flags import Parser, at_least, curve_names, parse_settings, reward_names
 
@@ -33,7 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             raise UserError(unknown_name("command", verb, VERBS))
         summary, run_verb = VERBS[verb]
-        return run_verb(Parser(prog=f"irrl {verb}", description=summary), arguments[1:])
+        with joined() as world:
+            if world.size > 1 and verb not in ("train", "resume"):
+                raise UserError(f"irrl {verb} is for one process; start it without torchrun")
+            return run_verb(Parser(prog=f"irrl {verb}", description=summary), arguments[1:])
     except UserError as error:
         print(f"irrl: error: {error}", file=sys.stderr)
         return 2
@@ -74,7 +78,8 @@ def _train(parser: Parser, arguments: list[str]) -> int:
     tasks.check(config)
     settings = config.to_json()
     name = f"{options.task}-{options.preset}-{settings['reward']}-seed{settings['seed']}"
-    run = Run.create(Path("runs") / name if options.out is None else options.out, config)
+    folder = Path("runs") / name if options.out is None else options.out
+    run = current_world().once(lambda: Run.create(folder, config))
     return _train_and_tell(run, options.tensorboard)
 
 
@@ -84,11 +89,12 @@ def _resume(parser: Parser, arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     from irrl.tasks import open_run
 
-    run = open_run(options.run)
-    if run.is_finished:
-        run.rows()  # damage should not go unnoticed
+    world = current_world()
+    run = world.once(lambda: open_run(options.run))
+    if world.once(lambda: run.is_finished):
+        world.once(run.rows)  # damage should not go unnoticed
         print(f"{run.folder} is finished already")
-        _print_figures(run.summary())
+        _print_figures(world.once(run.summary))
         return 0
     return _train_and_tell(run, options.tensorboard)
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from irrl.config import Config
+from irrl.distributed import World, current_world
 from irrl.errors import UserError
 from irrl.run import Run, resume_command
 
@@ -26,14 +27,29 @@ SomeConfig = TypeVar("SomeConfig", bound=Config)
 
 def choose_device(name: str) -> torch.device:
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        device = torch.device(name)
+        device = own_device(torch.device(name), current_world())
         torch.zeros(1, device=device).cpu()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(f"device {name} cannot be used here: {reason}") from None
     return device
+
+
+def own_device(device: torch.device, world: World) -> torch.device:
+    """Of several processes, each has a GPU of its own, or all use the processor."""
+    if world.size == 1 or device.type == "cpu":
+        return device
+    if device != torch.device("cuda"):
+        raise UserError(f"device {device} is one for all {world.size} processes; give cuda or cpu")
+    if world.local_rank >= torch.cuda.device_count():
+        raise UserError(
+            f"there are {torch.cuda.device_count()} GPUs here for {world.local_rank + 1} or more "
+            "processes; start fewer, or give --device cpu"
+        )
+    torch.cuda.set_device(world.local_rank)
+    return torch.device("cuda", world.local_rank)
 
 
 def device_to_look(name: str) -> torch.device:

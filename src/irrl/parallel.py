@@ -7,12 +7,15 @@ faster, too: threads that share every small operation spend their time waiting f
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import Tensor
+
+from irrl.distributed import World
 
 Map = Callable[..., Iterator[Any]]
 
@@ -37,6 +40,19 @@ def parts_in_parallel(device: torch.device, parts: int) -> Iterator[Map]:
     finally:
         torch.set_num_threads(available)
         sys.setswitchinterval(interval)
+
+
+def set_gradients(
+    parameters: Sequence[Tensor], of_parts: Sequence[Sequence[Tensor]], world: World
+) -> None:
+    """Give parameters the sum of their gradients over the parts of this and all other processes."""
+    sums = [sum(gradients[1:], start=gradients[0]) for gradients in zip(*of_parts, strict=True)]
+    if not of_parts:  # the last batch may be too small for all processes
+        sums = [torch.zeros_like(parameter) for parameter in parameters]
+    for parameter, gradient in zip(parameters, world.add_up(sums), strict=True):
+        # As the parameter lies in memory: fused Adam goes by addresses, whatever the strides say,
+        # and convolutions of pictures with channels last have gradients with channels last.
+        parameter.grad = gradient.contiguous()
 
 
 def keep_freed_memory() -> None:

@@ -29,6 +29,7 @@ from irrl.checkpoint import (
     write_atomic,
 )
 from irrl.config import Config
+from irrl.distributed import current_world
 from irrl.errors import UserError
 
 try:
@@ -294,6 +295,7 @@ def provenance() -> dict[str, Any]:
         "commit": _git("rev-parse", "HEAD") if in_repository else None,
         "dirty": bool(_git("status", "--porcelain", "--", ".")) if in_repository else None,
         "command": shlex.join(["irrl", *sys.argv[1:]]),
+        "processes": current_world().size,
         "python": platform.python_version(),
         "libraries": {name: v for name in LIBRARIES if (v := _version(name)) is not None},
         "machine": {

@@ -5,11 +5,13 @@ rollout, reward, policy, discriminator.
 """
 
 import dataclasses
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from irrl.config import Config
+from irrl.distributed import current_world
 from irrl.errors import UserError
 from irrl.presets import DEFAULT_PRESET, PRESETS
 from irrl.rewards import unknown_name
@@ -69,14 +71,16 @@ def task_module(task: str, name: str) -> Any:
 def check(config: Config) -> None:
     """Raise where training could not begin: data, device or oracle missing. Writes nothing."""
     task_module(config.task, "train").check(config)
+    current_world().wait_for_all()
 
 
 def train(run: Run) -> dict[str, Any]:
     """Train a run from where it stands to its end; a finished run is left as it is."""
-    if run.is_finished:
-        return run.summary()
+    world = current_world()
+    if world.once(lambda: run.is_finished):
+        return world.once(run.summary)
     config = config_of(run)
-    with run.exclusive():
+    with run.exclusive() if world.is_first else nullcontext():
         return task_module(run.task, "train").train(config, run)
 
 

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from irrl.diagnostics import discriminator_health
+from irrl.distributed import ALONE, World, current_world
 from irrl.losses import entropy, mean_over_taken, ppo_loss, value_loss
 from irrl.models import choose_device
-from irrl.parallel import Map, parts_in_parallel
+from irrl.parallel import Map, parts_in_parallel, set_gradients
 from irrl.returns import gae
 from irrl.rewards import reward
 from irrl.run import Run
@@ -38,6 +39,7 @@ from irrl.tasks.counting.rollout import (
 from irrl.tasks.counting.state import Learner, initial_learner, restored_learner, to_checkpoint
 
 Figures = dict[str, float]
+OF_POLICY = ("policy_entropy", "policy_clip_fraction", "policy_kl")
 
 
 class Lesson(NamedTuple):
@@ -70,30 +72,39 @@ class Outcome(NamedTuple):
 
 
 def learn_batch(
-    config: CountingConfig, learner: Learner, split: Split, draws: Draws, done: int, each: Map = map
+    config: CountingConfig,
+    learner: Learner,
+    split: Split,
+    draws: Draws,
+    done: int,
+    each: Map = map,
+    world: World = ALONE,
 ) -> Outcome:
     """Episodes of a batch, which begins after so many, and several passes of PPO over them.
 
-    ``each`` is `map`, or one that uses several threads.
+    ``each`` is `map`, or one that uses several threads. Processes share the work, then tell each
+    other how their episodes went: all of them know the whole batch.
     """
     model, _, oracle = learner
+    everywhere = world.everywhere(each)
     labels = torch.from_numpy(split.labels[draws.scenes]).to(model.act.weight.device)
 
     # trajectory = rollout(policy, label)
-    walks = list(each(lambda part: rollout(model, split, part), cut_draws(config, draws)))
+    walks = list(everywhere(lambda part: rollout(model, split, part), cut_draws(config, draws)))
     trajectory = join(walks)
 
     # reward = shape(log q(y | trajectory), log p(y))
     judge = trajectory.log_count
     if oracle is not None:
-        judge = torch.cat(list(each(lambda walk: oracle_log_count(oracle, split, walk), walks)))
+        judged = everywhere(lambda walk: oracle_log_count(oracle, split, walk), walks)
+        judge = torch.cat(list(judged))
     paid = paid_for(config, judge, labels)
 
     # policy <- trajectory, reward
     # discriminator <- trajectory, label     (in the same passes, `learn_part`: they share a trunk)
     lesson = lesson_of(config, trajectory, paid, labels)
     updates = [
-        learn_minibatch(config, learner, lesson, parts, each)
+        learn_minibatch(config, learner, lesson, world.share(parts), each, world)
         for parts in minibatches(config, trajectory, done)
     ]
     return Outcome(trajectory.log_count, labels, paid, trajectory.lengths - 1, updates)
@@ -120,21 +131,23 @@ def learn_part(
 
 
 def learn_minibatch(
-    config: CountingConfig, learner: Learner, lesson: Lesson, parts: Sequence[Part], each: Map
+    config: CountingConfig,
+    learner: Learner,
+    lesson: Lesson,
+    mine: Sequence[Part],
+    each: Map,
+    world: World,
 ) -> Figures:
-    """One update from all parts of a minibatch; returns figures of it."""
+    """One update from all parts of a minibatch; returns what this process's add to its figures."""
     model = learner.model
-    found = list(each(lambda part: learn_part(config, model, lesson, part), parts))
+    found = list(each(lambda part: learn_part(config, model, lesson, part), mine))
     parameters = parameters_of(model)
-    for parameter, *gradients in zip(parameters, *(grads for grads, _ in found), strict=True):
-        # As the parameter lies in memory: fused Adam goes by addresses, whatever the strides say,
-        # and convolutions of pictures with channels last have gradients with channels last.
-        parameter.grad = sum(gradients[1:], start=gradients[0]).contiguous()
+    set_gradients(parameters, [gradients for gradients, _ in found], world)
     torch.nn.utils.clip_grad_norm_(parameters, config.max_gradient)
     learner.optimiser.step()
     return {
-        name: sum(part.of_actions * f[name] for part, (_, f) in zip(parts, found, strict=True))
-        for name in found[0][1]
+        name: sum(part.of_actions * f[name] for part, (_, f) in zip(mine, found, strict=True))
+        for name in (OF_POLICY if config.learns_to_walk else ())
     }
 
 
@@ -259,6 +272,7 @@ def cut(
 
 def check(config: CountingConfig) -> None:
     """Raise where training could not begin: no scenes, weights or device, a bad oracle."""
+    current_world().require_parts(config.parts, config.minibatch_episodes)
     device = choose_device(config.device)
     for split in ("train", "eval"):
         load_split(config, split)
@@ -267,23 +281,29 @@ def check(config: CountingConfig) -> None:
 
 def train(config: CountingConfig, run: Run) -> dict[str, Any]:
     """Train, from the last checkpoint of the run if it has one; return the summary."""
+    world = current_world()
+    world.require_parts(config.parts, config.minibatch_episodes)
     device = choose_device(config.device)
     with parts_in_parallel(device, config.parts) as each:
-        return _train(config, run, device, each)
+        return _train(config, run, device, each, world)
 
 
-def _train(config: CountingConfig, run: Run, device: torch.device, each: Map) -> dict[str, Any]:
+def _train(
+    config: CountingConfig, run: Run, device: torch.device, each: Map, world: World
+) -> dict[str, Any]:
     training, held_out = load_split(config, "train"), load_split(config, "eval")
-    checkpoint = run.restore()
+    checkpoint = world.once(run.restore)
     outcomes: list[Outcome] = []
 
     def observe(before: int, done: int) -> None:
         """Log a row and write a checkpoint where they are due."""
         if is_due(before, done, config.evaluate_every, config.episodes):
-            row = evaluate(config, learner.model, held_out, each)
-            run.log({"step": done, **row, **sampled_figures(config, outcomes)})
+            row = evaluate(config, learner.model, held_out, world.everywhere(each))
+            sampled = sampled_figures(config, outcomes, world)
             outcomes.clear()
-        if is_due(before, done, config.checkpoint_every, config.episodes):
+            if world.is_first:
+                run.log({"step": done, **row, **sampled})
+        if world.is_first and is_due(before, done, config.checkpoint_every, config.episodes):
             run.save(done, *to_checkpoint(config, learner, training.sha256))
 
     if checkpoint is None:
@@ -297,23 +317,22 @@ def _train(config: CountingConfig, run: Run, device: torch.device, each: Map) ->
         for group in learner.optimiser.param_groups:
             group["lr"] = config.step_size_at(done)
         draws = draw_batch(config, done, len(training))
-        outcome = learn_batch(config, learner, training, draws, done, each)
+        outcome = learn_batch(config, learner, training, draws, done, each, world)
         before, done = done, done + len(draws.scenes)
         require_finite(outcome.log_count.cpu().numpy())
         outcomes.append(outcome)
         observe(before, done)
 
     seconds = run.seconds
-    rows = run.rows()
-    return run.finish(
-        {
-            **{name: value for name, value in rows[-1].items() if name != "step"},
-            "best_accuracy": max(row["accuracy"] for row in rows),
-            "episodes": config.episodes,
-            "seconds": seconds,
-            "episodes_per_second": config.episodes / seconds,
-        }
-    )
+    rows = world.once(run.rows)
+    summary = {
+        **{name: value for name, value in rows[-1].items() if name != "step"},
+        "best_accuracy": max(row["accuracy"] for row in rows),
+        "episodes": config.episodes,
+        "seconds": seconds,
+        "episodes_per_second": config.episodes / seconds,
+    }
+    return world.once(lambda: run.finish(summary))
 
 
 def is_due(before: int, done: int, every: int, end: int) -> bool:
@@ -321,7 +340,7 @@ def is_due(before: int, done: int, every: int, end: int) -> bool:
     return done == end or done // every > before // every
 
 
-def sampled_figures(config: CountingConfig, outcomes: Sequence[Outcome]) -> Figures:
+def sampled_figures(config: CountingConfig, outcomes: Sequence[Outcome], world: World) -> Figures:
     """Of the episodes since the last evaluation, as they were drawn in training."""
     if not outcomes:
         return {}
@@ -332,7 +351,8 @@ def sampled_figures(config: CountingConfig, outcomes: Sequence[Outcome]) -> Figu
     health = discriminator_health(
         log_count.numpy(), labels.numpy(), reward(config.reward), log_prior_of(config)
     )
-    updates = [figures for outcome in outcomes for figures in outcome.updates]
+    shares = world.gather([figures for outcome in outcomes for figures in outcome.updates])
+    updates = [add(figures) for figures in zip(*shares, strict=True)]
     figures = {
         "moves": moves.float().mean().item(),
         **health,
@@ -341,3 +361,7 @@ def sampled_figures(config: CountingConfig, outcomes: Sequence[Outcome]) -> Figu
         **{name: float(np.mean([u[name] for u in updates])) for name in updates[0]},
     }
     return {f"train_{name}": value for name, value in figures.items()}
+
+
+def add(shares: Sequence[Figures]) -> Figures:
+    return {name: sum(figures[name] for figures in shares) for name in shares[0]}

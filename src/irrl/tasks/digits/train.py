@@ -14,10 +14,11 @@ from array_api_compat import array_namespace
 from torch import Tensor
 
 from irrl.diagnostics import discriminator_health
+from irrl.distributed import ALONE, World, current_world
 from irrl.errors import UserError
 from irrl.losses import baseline_loss, reinforce_loss
 from irrl.models import choose_device
-from irrl.parallel import Map, parts_in_parallel
+from irrl.parallel import Map, parts_in_parallel, set_gradients
 from irrl.returns import gains, lambda_returns
 from irrl.rewards import reward
 from irrl.run import Run
@@ -87,14 +88,20 @@ def learn_part(
 
 
 def learn_batch(
-    config: DigitsConfig, learner: Learner, parts: Sequence[Part], std: float, each: Map = map
+    config: DigitsConfig,
+    learner: Learner,
+    parts: Sequence[Part],
+    std: float,
+    each: Map = map,
+    world: World = ALONE,
 ) -> list[Outcome]:
-    """One update from all parts of a batch; ``each`` is `map`, or one that uses several threads."""
-    found = list(each(lambda part: learn_part(config, learner, part, std), parts))
-    for parameter, *gradients in zip(
-        parameters_of(learner), *(grads for grads, _ in found), strict=True
-    ):
-        parameter.grad = sum(gradients[1:], start=gradients[0])
+    """One update from all parts of a batch; returns what became of this process's share of them.
+
+    ``each`` is `map`, or one that uses several threads.
+    """
+    mine = world.share(parts)
+    found = list(each(lambda part: learn_part(config, learner, part, std), mine))
+    set_gradients(parameters_of(learner), [gradients for gradients, _ in found], world)
     learner.optimiser.step()
     return [outcome for _, outcome in found]
 
@@ -205,6 +212,7 @@ def loss_of_discriminator(
 
 def check(config: DigitsConfig) -> None:
     """Raise where training could not begin: no MNIST, no device, an oracle that cannot judge."""
+    current_world().require_parts(config.parts, config.batch_size)
     device = choose_device(config.device)
     check_mnist()
     initial_learner(config, device)
@@ -212,19 +220,23 @@ def check(config: DigitsConfig) -> None:
 
 def train(config: DigitsConfig, run: Run) -> dict[str, Any]:
     """Train, from the last checkpoint of the run if it has one; return the summary."""
+    world = current_world()
+    world.require_parts(config.parts, config.batch_size)
     device = choose_device(config.device)
     with parts_in_parallel(device, config.parts) as each:
-        return _train(config, run, device, each)
+        return _train(config, run, device, each, world)
 
 
-def _train(config: DigitsConfig, run: Run, device: torch.device, each: Map) -> dict[str, Any]:
+def _train(
+    config: DigitsConfig, run: Run, device: torch.device, each: Map, world: World
+) -> dict[str, Any]:
     training, validation = train_and_validation(
         config.seed, layout_of(config), config.train_images, config.validation_images
     )
-    checkpoint = run.restore()
+    checkpoint = world.once(run.restore)
     if checkpoint is None:
         epoch, learner = 0, initial_learner(config, device)
-        observe(config, run, epoch, learner, {}, validation, each)
+        observe(config, run, epoch, learner, {}, validation, each, world)
     else:
         epoch, learner = checkpoint.step, restored_learner(config, checkpoint, device)
 
@@ -233,22 +245,21 @@ def _train(config: DigitsConfig, run: Run, device: torch.device, each: Map) -> d
             training = fresh_training_set(
                 config.seed, epoch, layout_of(config), config.train_images
             )
-        figures = learn_epoch(config, learner, training, epoch, device, each)
+        figures = learn_epoch(config, learner, training, epoch, device, each, world)
         epoch += 1
-        observe(config, run, epoch, learner, figures, validation, each)
+        observe(config, run, epoch, learner, figures, validation, each, world)
 
-    rows = run.rows()
+    rows = world.once(run.rows)
     seconds = run.seconds
-    return run.finish(
-        {
-            **{name: value for name, value in rows[-1].items() if name != "step"},
-            "best_accuracy": max(row["accuracy"] for row in rows),
-            **evaluate_test(config, learner.discriminator, learner.policy, each),
-            "epochs": config.epochs,
-            "seconds": seconds,
-            "episodes_per_second": config.epochs * config.train_images / seconds,
-        }
-    )
+    summary = {
+        **{name: value for name, value in rows[-1].items() if name != "step"},
+        "best_accuracy": max(row["accuracy"] for row in rows),
+        **evaluate_test(config, learner.discriminator, learner.policy, world.everywhere(each)),
+        "epochs": config.epochs,
+        "seconds": seconds,
+        "episodes_per_second": config.epochs * config.train_images / seconds,
+    }
+    return world.once(lambda: run.finish(summary))
 
 
 def learn_epoch(
@@ -258,12 +269,13 @@ def learn_epoch(
     epoch: int,
     device: torch.device,
     each: Map,
+    world: World,
 ) -> dict[str, float]:
     """One pass over the canvases; returns figures of its episodes."""
     order, draws = draw_epoch(config, epoch, device)
     images = torch.from_numpy(canvases.images).to(device)
     labels = torch.from_numpy(canvases.labels).to(device)
-    outcomes, truths = [], []
+    found, truths = [], []
     for number, first in enumerate(range(0, config.train_images, config.batch_size)):
         now = epoch + number / config.updates_per_epoch
         set_step_sizes(learner.optimiser, config.step_sizes_at(now))
@@ -272,8 +284,9 @@ def learn_epoch(
         part = draws.batch(first, first + config.batch_size)
         std = config.location_std_at(now)
         parts = cut(canvas, labels[chosen], part, config.parts)
-        outcomes += learn_batch(config, learner, parts, std, each)
+        found.append(learn_batch(config, learner, parts, std, each, world))
         truths.append(labels[chosen])
+    outcomes = in_order(world.gather(found))
     log_probs = torch.cat([o.log_probs for o in outcomes]).cpu().numpy()
     if not np.isfinite(log_probs).all():
         raise UserError(
@@ -290,6 +303,13 @@ def learn_epoch(
     }
 
 
+def in_order(of_processes: Sequence[Sequence[list[Outcome]]]) -> list[Outcome]:
+    """What each process made of its parts of each batch, batch by batch."""
+    return [
+        outcome for batch in zip(*of_processes, strict=True) for parts in batch for outcome in parts
+    ]
+
+
 def set_step_sizes(optimiser: torch.optim.Adam, sizes: tuple[float, float]) -> None:
     for group, size in zip(optimiser.param_groups, sizes, strict=True):
         group["lr"] = size
@@ -303,12 +323,15 @@ def observe(
     figures: dict[str, float],
     validation: Canvases,
     each: Map,
+    world: World,
 ) -> None:
     """Log a row and write a checkpoint where they are due."""
     at_end = epoch == config.epochs
     if at_end or epoch % config.evaluate_every == 0:
-        row = evaluate(config, learner.discriminator, learner.policy, validation, each)
+        everywhere = world.everywhere(each)
+        row = evaluate(config, learner.discriminator, learner.policy, validation, everywhere)
         sampled = {f"train_{name}": value for name, value in figures.items()}
-        run.log({"step": epoch, **row, **sampled})
-    if at_end or epoch % config.checkpoint_every == 0:
+        if world.is_first:
+            run.log({"step": epoch, **row, **sampled})
+    if world.is_first and (at_end or epoch % config.checkpoint_every == 0):
         run.save(epoch, *to_checkpoint(config, learner))

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numba import njit, types
 
+from irrl.distributed import current_world
+from irrl.errors import UserError
 from irrl.rewards import LOG_FLOOR, Reward, clip_at_prior, reward
 from irrl.run import Run
 from irrl.seeding import stream
@@ -141,11 +143,14 @@ _learn = _compile_loop(hashlib.sha256(Path(kernels.__file__).read_bytes()).hexdi
 
 
 def check(config: SkillsConfig) -> None:
-    """A configuration that could be made can be trained."""
+    """A configuration that could be made can be trained, by one process."""
+    if current_world().size > 1:
+        raise UserError("skills has tables, and nothing to share; start it without torchrun")
 
 
 def train(config: SkillsConfig, run: Run) -> dict[str, Any]:
     """Train, from the last checkpoint of the run if it has one; return the summary."""
+    check(config)
     room_map = read_map(config.map)
     pay = compiled_reward(reward(config.reward))
     checkpoint = run.restore()
