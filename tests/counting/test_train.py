@@ -45,7 +45,7 @@ class Case:
         self.labels = torch.from_numpy(self.split.labels[self.draws.scenes])
         self.trajectory = rollout(self.model, self.split, self.draws)
         self.paid = paid_for(self.config, self.trajectory.log_count, self.labels)
-        self.lesson = lesson_of(self.config, self.trajectory, self.paid, self.labels)
+        self.lesson = lesson_of(self.config, self.trajectory, self.paid, self.labels, 0)
         self.all = torch.arange(len(self.labels))
         self.states = states_again(self.model, self.trajectory, self.all, None)
 

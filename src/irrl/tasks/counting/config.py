@@ -77,6 +77,7 @@ class CountingConfig(Config):
     )
     clip: float = setting(0.2, "how far an update may change the probability of an action")
     entropy_weight: float = setting(0.01, "weight of the policy's entropy")
+    entropy_schedule: str = setting("constant", "that weight over the run: constant or cosine")
     value_weight: float = setting(0.5, "weight of the value head's loss")
     max_gradient: float = setting(0.5, "longest gradient; longer ones are shortened to it")
     move_cost: float = setting(0.0, "taken from the reward for each move, beside the discount")
@@ -102,6 +103,7 @@ class CountingConfig(Config):
             core=CORES,
             supervision=SUPERVISIONS,
             schedule=SCHEDULES,
+            entropy_schedule=SCHEDULES,
         )
         self.require(
             "encoder_halvings embedding width episodes batch_episodes ppo_passes "
@@ -172,5 +174,12 @@ class CountingConfig(Config):
 
     def step_size_at(self, episode: int) -> float:
         """Adam's step size after so many episodes."""
+        return self.learning_rate * self._share_left(self.schedule, episode)
+
+    def entropy_weight_at(self, episode: int) -> float:
+        """Weight of the policy's entropy after so many episodes."""
+        return self.entropy_weight * self._share_left(self.entropy_schedule, episode)
+
+    def _share_left(self, schedule: str, episode: int) -> float:
         cosine = 0.5 * (1.0 + math.cos(math.pi * episode / self.episodes))
-        return self.learning_rate * (cosine if self.schedule == "cosine" else 1.0)
+        return cosine if schedule == "cosine" else 1.0

@@ -49,6 +49,7 @@ class Lesson(NamedTuple):
     labels: Tensor  # (n,)
     advantage: Tensor  # (moves, n)
     returns: Tensor  # (moves, n)
+    entropy_weight: float
 
 
 class Part(NamedTuple):
@@ -102,7 +103,7 @@ def learn_batch(
 
     # policy <- trajectory, reward
     # discriminator <- trajectory, label     (in the same passes, `learn_part`: they share a trunk)
-    lesson = lesson_of(config, trajectory, paid, labels)
+    lesson = lesson_of(config, trajectory, paid, labels, done)
     updates = [
         learn_minibatch(config, learner, lesson, world.share(parts), each, world)
         for parts in minibatches(config, trajectory, done)
@@ -162,7 +163,7 @@ def paid_for(config: CountingConfig, log_count: Tensor, labels: Tensor) -> Tenso
 
 
 def lesson_of(
-    config: CountingConfig, trajectory: Trajectory, paid: Tensor, labels: Tensor
+    config: CountingConfig, trajectory: Trajectory, paid: Tensor, labels: Tensor, done: int
 ) -> Lesson:
     """How much better than expected each action was, and what followed it."""
     moved = trajectory.taken & (trajectory.actions != STOP)
@@ -173,7 +174,7 @@ def lesson_of(
     if config.normalise_advantage:
         among = advantage[trajectory.taken]
         advantage = (advantage - among.mean()) / among.std(correction=0).clamp(min=1e-6)
-    return Lesson(trajectory, labels, advantage, returns)
+    return Lesson(trajectory, labels, advantage, returns, config.entropy_weight_at(done))
 
 
 def loss_of_policy(
@@ -194,7 +195,7 @@ def loss_of_policy(
     loss = (
         ppo_loss(log_prob, old_log_prob, advantage, taken, config.clip)
         + config.value_weight * value_loss(beliefs.value, old_value, returns, taken, config.clip)
-        - config.entropy_weight * uncertainty
+        - lesson.entropy_weight * uncertainty
     )
     with torch.no_grad():
         change = torch.where(taken, log_prob - old_log_prob, 0.0)
