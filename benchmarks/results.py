@@ -15,30 +15,18 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from irrl.report import markdown_table
-from irrl.stats import Estimate, mean_estimate
+import numpy as np
+
+from irrl.authors import curve_point, texts
+from irrl.report import THRESHOLD, markdown_table, standings, steps_to_threshold
+from irrl.stats import Estimate, Reached, mean_estimate
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "runs" / "results"
 RESULTS = ROOT / "results"
 
 ALL = "clipped-linear,clipped-log,linear,accuracy,disdain"
-SKILLS_AUTHORS = {
-    "clipped-linear": "85-90",
-    "clipped-log": "~31",
-    "linear": "about 23 below clipped",
-    "accuracy": "~40",
-    "disdain": "87-93",
-}
-"""Final n_skills of the authors, read off their figures (linear: from their text)."""
-
-
 THREE = "clipped-linear,clipped-log,accuracy"
-DIGITS_AUTHORS = {
-    "ram": {"clipped-linear": "89.8", "clipped-log": "87.3", "accuracy": "84.6"},
-    "dt-ram": {"clipped-linear": "85.0", "clipped-log": "~75", "accuracy": "74.6"},
-}
-"""Validation accuracy of the authors at the end of 1500 epochs, read off their figures."""
 ORACLE = "runs/results/digits-ram-100/clipped-linear/seed-0"
 
 
@@ -78,14 +66,14 @@ STUDIES = {
         "Five rewards",
         "The `fast` preset. The ceiling is 97.6 skills.",
         f"skills --rewards {ALL} --seeds 5",
-        authors=SKILLS_AUTHORS,
+        authors=texts("skills"),
     ),
     "skills-paper": Study(
         "The authors' set-up at full length",
         "40 million iterations with SGD 0.004, as the authors ran it, one seed: does `fast` stand "
         "for it?",
         "skills --preset paper --rewards clipped-linear,clipped-log,linear,accuracy --seeds 1",
-        authors=SKILLS_AUTHORS,
+        authors=texts("skills"),
         hours=0.5,
     ),
     "skills-visits": Study(
@@ -122,21 +110,28 @@ STUDIES = {
         "RAM on Cluttered MNIST: three rewards",
         "The `fast` recipe, ten epochs of its schedule.",
         f"digits --rewards {THREE} --seeds 3 --epochs 10 --checkpoint-every 2 --parts 1",
-        authors=DIGITS_AUTHORS["ram"],
+        authors=texts("ram"),
         hours=0.5,
     ),
     "digits-dt-ram": Study(
         "DT-RAM: three rewards",
         "The same for the model that decides when it has seen enough.",
         f"digits --model dt-ram --rewards {THREE} --seeds 3 --epochs 10 --parts 1",
-        authors=DIGITS_AUTHORS["dt-ram"],
+        authors=texts("dt-ram"),
         hours=0.5,
     ),
     "digits-ram-100": Study(
         "RAM, the whole `fast` preset",
         "100 epochs. The discriminator of this run is the oracle of the studies below.",
         "digits --rewards clipped-linear --seeds 1 --parts 1",
-        authors={"clipped-linear": "47.3 at 100 epochs, 89.8 at 1400"},
+        authors={
+            "clipped-linear": " ".join(
+                (
+                    f"{curve_point('ram', 'clipped-linear', 100)} at 100 epochs,",
+                    f"{curve_point('ram', 'clipped-linear', 1400)} at 1400",
+                )
+            )
+        },
         hours=0.5,
     ),
     "digits-oracle": Study(
@@ -205,7 +200,9 @@ def irrl(*arguments: str) -> None:
 def write_documents() -> None:
     parts = [
         "# Results\n\nWritten by `benchmarks/results.py` from the run folders; do not edit by "
-        "hand. Means over seeds with a 95 % t interval. `n skills` is Eq. 9 under the "
+        "hand. Means over seeds with a 95 % t interval; steps to a threshold are the median with "
+        "its interval, and how many seeds get there; P is how often a seed of one reward is above "
+        "one of the other, p that of a one-sided permutation test. `n skills` is Eq. 9 under the "
         "policy that was trained, exact, not sampled; `greedy` leaves out its random actions. "
         "Accuracy of digits is that of episodes without chance: on validation canvases at the end "
         "of a run, on canvases with test digits beside it.\n"
@@ -217,7 +214,7 @@ def write_documents() -> None:
             parts.append(
                 f"\n## {study.title}\n\n{study.text}\n\n    irrl compare {study.flags}\n\n"
                 f"commit {commits(result)}{changed}; data in `results/{name}/`\n\n"
-                f"{table(result, study)}\n"
+                f"{table(result, study, beside=beside(name, study))}\n"
                 f"![{study.title}](../results/{name}/comparison.png)\n"
             )
     if is_there("digits-oracle"):
@@ -264,7 +261,7 @@ def digits_block() -> str:
         row = [name]
         for study, model in models.values():
             figures = load(study)["rewards"][name]["accuracy"]["mean"]
-            row += [f"**{Estimate(**figures)}**", DIGITS_AUTHORS[model][name]]
+            row += [f"**{Estimate(**figures)}**", texts(model)[name]]
         if is_there("digits-oracle"):
             oracle = load("digits-oracle")["rewards"][f"{name} (oracle)"]["accuracy"]["mean"]
             row.append(str(Estimate(**oracle)))
@@ -344,14 +341,40 @@ def commits(result: dict[str, Any]) -> str:
     return ", ".join(commit[:10] for commit in result["commits"])
 
 
-def table(result: dict[str, Any], study: Study) -> str:
+def beside(name: str, study: Study) -> dict[str, dict[str, str]]:
+    """Columns more, from the values and curves that are kept: title -> reward -> cell."""
+    merit = COLUMNS[study.task].metrics[0]
+    finals = {r: figures[merit]["values"] for r, figures in load(name)["rewards"].items()}
+    curves = json.loads((RESULTS / name / "curves.json").read_text())
+    speeds = {r: to_threshold(curves, r) for r in finals}
+    columns = {}
+    if any(speed.reached for speed in speeds.values()):
+        columns[f"steps to {THRESHOLD:g}"] = {r: str(speed) for r, speed in speeds.items()}
+    found = standings(finals)
+    if found and min(map(len, finals.values())) > 1:
+        reference = next(iter(found.values())).reference
+        columns[f"P({reference} above it)"] = {r: str(s) for r, s in found.items()}
+    return columns
+
+
+def to_threshold(curves: dict[str, list], label: str) -> Reached:
+    folder = label.removesuffix(" (oracle)")
+    rows = [points for key, points in curves.items() if key.split("/")[0] == folder]
+    return steps_to_threshold((np.array(rows[0])[:, 0], np.array(rows)[:, :, 1]))
+
+
+def table(
+    result: dict[str, Any], study: Study, beside: dict[str, dict[str, str]] | None = None
+) -> str:
     metrics, titles = COLUMNS[study.task]
+    more = beside or {}
     rows = []
     for name, figures in result["rewards"].items():
         shown = [str(Estimate(**figures[metric]["mean"])) for metric in metrics]
         row = [name, str(len(figures["seeds"])), f"**{shown[0]}**", *shown[1:]]
+        row += [cells.get(name, "-") for cells in more.values()]
         rows.append([*row, study.authors.get(name, "-")] if study.authors else row)
-    header = ["reward", "seeds", *titles]
+    header = ["reward", "seeds", *titles, *more]
     return markdown_table([*header, f"authors' {titles[0]}"] if study.authors else header, rows)
 
 

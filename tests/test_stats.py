@@ -179,7 +179,8 @@ def test_seeds_that_never_arrive_count_as_the_latest():
     assert reached_estimate([3.0, None, None]).median is None
     assert reached_estimate([3.0, None]).median is None
     assert str(reached_estimate([3000.0, None, 2000.0])) == "3k [2k, never] (2 of 3)"
-    assert str(reached_estimate([None])) == "not reached (0 of 1)"
+    assert str(reached_estimate([None])) == "never (0 of 1)"
+    assert str(reached_estimate([3.0, None, None])) == "never for most (1 of 3)"
     assert str(reached_estimate([5.0])) == "5 (1 of 1)"
     with pytest.raises(ValueError, match="steps"):
         reached_estimate([])

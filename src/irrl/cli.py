@@ -193,7 +193,7 @@ def _compare(parser: Parser, arguments: list[str]) -> int:
 
 def _tell_comparison(folders: list[str], out: Path) -> None:
     from irrl.plots import save_figure
-    from irrl.report import comparison, save_comparison, table_rows
+    from irrl.report import TABLE_NOTE, comparison, save_comparison, table_rows
     from irrl.tasks import open_run
 
     runs = [open_run(folder) for folder in folders]
@@ -201,7 +201,7 @@ def _tell_comparison(folders: list[str], out: Path) -> None:
     result = comparison(runs, figures.METRICS)
     save_comparison(out, result, figures.METRICS)
     picture = save_figure(figures.comparison_figure(runs), out / "comparison.png")
-    _print_table(*table_rows(result, figures.METRICS), "mean over seeds [95 % interval]")
+    _print_table(*table_rows(result, figures.METRICS), TABLE_NOTE)
     print(f"figure: {picture}\ntable:  {out / 'comparison.md'}")
 
 

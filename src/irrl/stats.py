@@ -185,7 +185,7 @@ class Reached(NamedTuple):
     def __str__(self) -> str:
         share = f"({self.reached} of {self.seeds})"
         if self.median is None:
-            return f"not reached {share}"
+            return f"{'never for most' if self.reached else 'never'} {share}"
         if self.seeds == 1:
             return f"{short_number(self.median)} {share}"
         ends = ("never" if end is None else short_number(end) for end in (self.low, self.high))
