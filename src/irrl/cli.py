@@ -11,6 +11,7 @@ from irrl.data_verbs import run_data
 from irrl.distributed import current_world, joined
 from irrl.errors import UserError
 from irrl.flags import Parser, at_least, curve_names, parse_settings, reward_names
+from irrl.show_verbs import run_figure
 
 ABOUT = "irrl: train a policy on rewards from a discriminator that is still learning itself."
 
@@ -409,7 +410,8 @@ VERBS: dict[str, tuple[str, Callable[[Parser, list[str]], int]]] = {
     "data": ("fetch MNIST, make scenes to count in, show samples of both", run_data),
     "compare": ("train several rewards over several seeds; table and figure", _compare),
     "play": ("watch a trained policy: a sheet of episodes and a GIF", _play),
-    "plot": ("draw runs that are there", _plot),
+    "plot": ("draw runs that are there, finished or not", _plot),
+    "figure": ("draw a figure of the paper from finished runs; --list", run_figure),
     "presets": ("list the presets of each task", _presets),
     "rewards": ("list the rewards: formula, range, slope at the prior; --plot", _rewards),
     "noise": ("bias and variance of the reward under discriminator noise", _noise),

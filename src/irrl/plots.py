@@ -7,6 +7,7 @@ the same colour in every figure.
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -16,6 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from irrl.errors import UserError
 from irrl.noise import DeltaNoise, exact_noise, taylor_noise
@@ -65,12 +67,12 @@ def check_format(path: str | Path) -> None:
         raise UserError(f"cannot draw to {path}: its name must end in {', '.join(FORMATS)}")
 
 
-def save_figure(figure: Figure, path: str | Path) -> Path:
+def save_figure(figure: Figure, path: str | Path, dpi: int = 150) -> Path:
     """Write a figure; the ending of its name chooses the format."""
     path = Path(path)
     check_format(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150, bbox_inches="tight")
+    figure.savefig(path, dpi=dpi, bbox_inches="tight")
     plt.close(figure)
     return path
 
@@ -78,6 +80,43 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
 def tidy(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
+
+
+# --- for a column of a paper ---
+
+COLUMN = 3.3
+"""Width of a column in inches."""
+
+SMALL: Any = {
+    "font.size": 8.0,
+    "axes.titlesize": 8.0,
+    "axes.labelsize": 8.0,
+    "legend.fontsize": 7.0,
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
+    "axes.linewidth": 0.6,
+}
+"""Letters that can be read at that width."""
+
+
+@matplotlib.rc_context(SMALL)
+def curve_panels(
+    panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], xlabel: str, ylabel: str
+) -> Figure:
+    """Learning curves, a panel of column width for each title."""
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(COLUMN * len(panels), 2.9), sharey=True, squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    for panel, (title, curves) in zip(axes[0], panels.items(), strict=True):
+        draw_curves(panel, curves)
+        seeds = panel.get_title()
+        panel.set_title(f"{title}: {seeds}" if title else seeds, fontsize=8)
+        panel.set(xlabel=xlabel, ylim=(0, None))
+        panel.xaxis.set_major_formatter(EngFormatter(sep=""))
+        panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=2, frameon=False)
+    axes[0, 0].set_ylabel(ylabel)
+    return figure
 
 
 # --- learning curves ---

@@ -18,12 +18,18 @@ PANELS = {
     "well_founded": "right and well-founded answers (%)",
     "moves": "moves",
 }
+"""What is drawn over episodes; the figure of merit first."""
+
 YARDSTICKS = {"stay": ":", "random": "-.", "sweep": "--"}
+
+
+def check_alike(runs: Sequence[Run]) -> None:
+    require_alike(runs, SAME)
 
 
 def comparison_figure(runs: Sequence[Run]) -> Figure:
     """Three metrics over episodes, in colour for each reward and grey for each yardstick."""
-    require_alike(runs, SAME)
+    check_alike(runs)
     learned = [run for run in runs if run.settings["walker"] not in YARDSTICKS]
     groups = group_by_reward(learned) if learned else {}
     figure, axes = plt.subplots(1, 3, figsize=(14.0, 4.0), layout="constrained")

@@ -40,6 +40,20 @@ class Episode(NamedTuple):
 def save_play(runs: Sequence[Run], images: int, seed: int, output: Path) -> list[Path]:
     """Write the sheet, and the animation under the same name with .gif; returns both."""
     check_format(output)
+    episodes = play_all(runs, images, seed)
+    moving = output.with_suffix(".gif")
+    paths = [save_figure(draw_sheet(runs, episodes), output)]
+    save_film(runs, episodes, moving)
+    return [*paths, moving]
+
+
+def case_study(runs: Sequence[Run], images: int, seed: int) -> Figure:
+    """The sheet (fig:object-counting-cases): scenes drawn at random, not chosen."""
+    return draw_sheet(runs, play_all(runs, images, seed))
+
+
+def play_all(runs: Sequence[Run], images: int, seed: int) -> list[list[Episode]]:
+    """How each run walks around the same scenes."""
     configs = [CountingConfig.from_settings(run.settings) for run in runs]
     splits = [load_split(config, "eval") for config in configs]
     if len({split.sha256 for split in splits}) > 1:
@@ -49,14 +63,10 @@ def save_play(runs: Sequence[Run], images: int, seed: int, output: Path) -> list
         raise UserError(f"images must be at most {smallest}, the evaluation scenes; got {images}")
     scenes = np.sort(stream(seed, "evaluation").choice(smallest, images, replace=False))
     with Painter() as painter:
-        episodes = [
+        return [
             episodes_of(run, config, split, scenes, painter)
             for run, config, split in zip(runs, configs, splits, strict=True)
         ]
-    moving = output.with_suffix(".gif")
-    paths = [save_figure(draw_sheet(runs, episodes), output)]
-    save_film(runs, episodes, moving)
-    return [*paths, moving]
 
 
 def episodes_of(

@@ -11,22 +11,30 @@ from irrl.run import Run
 METRICS = ("accuracy", "best_accuracy", "test_accuracy", "steps", "seconds")
 """What a comparison of digit runs reports."""
 
+PANELS = {
+    "accuracy": "validation accuracy (%)",
+    "discriminator_posterior": "posterior of the label",
+    "steps": "glimpses",
+}
+"""What is drawn over epochs; the figure of merit first."""
+
 SAME = ("model", "canvas_size", "placement", "epochs")
+
+
+def check_alike(runs: Sequence[Run]) -> None:
+    require_alike(runs, SAME)
 
 
 def comparison_figure(runs: Sequence[Run]) -> Figure:
     """Validation accuracy over epochs; beside it the posterior of the label, or the glimpses."""
-    require_alike(runs, SAME)
+    check_alike(runs)
     groups = group_by_reward(runs)
     stops = runs[0].settings["model"] == "dt-ram"
-    panels = [
-        ("accuracy", "validation accuracy (%)"),
-        ("steps", "glimpses") if stops else ("discriminator_posterior", "posterior of the label"),
-    ]
+    shown = ("accuracy", "steps" if stops else "discriminator_posterior")
     figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
-    for panel, (metric, title) in zip(axes, panels, strict=True):
+    for panel, metric in zip(axes, shown, strict=True):
         draw_curves(panel, {n: learning_curves(g, metric) for n, g in groups.items()})
-        panel.set(xlabel="epochs", ylabel=title)
+        panel.set(xlabel="epochs", ylabel=PANELS[metric])
     axes[0].set_ylim(0, 100)
     axes[0].legend(frameon=False, fontsize=8, loc="lower right")
     figure.suptitle(f"{runs[0].settings['model'].upper()}", fontsize=10)

@@ -37,11 +37,7 @@ class Episode(NamedTuple):
 def save_play(runs: Sequence[Run], images: int, seed: int, output: Path) -> list[Path]:
     """Write the sheet, and the animation under the same name with .gif; returns both."""
     check_format(output)
-    configs = [DigitsConfig.from_settings(run.settings) for run in runs]
-    if len({layout_of(config) for config in configs}) > 1:
-        raise UserError("runs whose canvases differ (size, clutter, placement) cannot be compared")
-    canvases = canvases_with_test_digits(seed, layout_of(configs[0]), images)
-    episodes = [episodes_of(run, canvases, seed) for run in runs]
+    episodes = play_all(runs, images, seed)
     sheet = draw_sheet(runs, episodes)
     longest = max(len(e.pixels) for row in episodes for e in row)
     moving = output.with_suffix(".gif")
@@ -60,6 +56,20 @@ def save_play(runs: Sequence[Run], images: int, seed: int, output: Path) -> list
     animation.save(moving, writer=PillowWriter(fps=4), dpi=80)
     plt.close(frames)
     return [*paths, moving]
+
+
+def case_study(runs: Sequence[Run], images: int, seed: int) -> Figure:
+    """The sheet (fig:case-study-digit-recognition): canvases drawn at random, not chosen."""
+    return draw_sheet(runs, play_all(runs, images, seed))
+
+
+def play_all(runs: Sequence[Run], images: int, seed: int) -> list[list[Episode]]:
+    """How each run looks at the same canvases."""
+    configs = [DigitsConfig.from_settings(run.settings) for run in runs]
+    if len({layout_of(config) for config in configs}) > 1:
+        raise UserError("runs whose canvases differ (size, clutter, placement) cannot be compared")
+    canvases = canvases_with_test_digits(seed, layout_of(configs[0]), images)
+    return [episodes_of(run, canvases, seed) for run in runs]
 
 
 def episodes_of(run: Run, canvases: Canvases, seed: int) -> list[Episode]:

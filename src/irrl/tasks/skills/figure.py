@@ -10,7 +10,7 @@ from matplotlib.ticker import EngFormatter
 
 from irrl.checkpoint import checkpoint_paths, load_checkpoint
 from irrl.errors import UserError
-from irrl.plots import colour_of, draw_curves, plt
+from irrl.plots import COLUMN, colour_of, draw_curves, plt
 from irrl.report import group_by_reward, learning_curves
 from irrl.run import CHECKPOINTS, Run
 from irrl.tasks.skills.map import RoomMap, read_map
@@ -18,19 +18,25 @@ from irrl.tasks.skills.map import RoomMap, read_map
 METRICS = ("n_skills", "n_skills_greedy", "cells_reached", "seconds")
 """What a comparison of skill runs reports."""
 
+PANELS = {"n_skills": "skills learned (Eq. 9)", "cells_reached": "cells reached"}
+"""What is drawn over iterations; the figure of merit first."""
+
+
+def check_alike(runs: Sequence[Run]) -> None:
+    """Raise unless runs walked in the same rooms with as many codes."""
+    if len({(run.settings["map"], run.settings["codes"]) for run in runs}) > 1:
+        raise UserError("runs on different maps or with different numbers of codes do not compare")
+
 
 def comparison_figure(runs: Sequence[Run]) -> Figure:
     """Learning curves over seeds, and the occupancy of final cells of the first seed."""
     groups = group_by_reward(runs)
-    maps = {run.settings["map"] for run in runs}
-    codes = {run.settings["codes"] for run in runs}
-    if len(maps) > 1 or len(codes) > 1:
-        raise UserError("runs on different maps or with different numbers of codes do not compare")
-    room_map = read_map(maps.pop())
+    check_alike(runs)
+    room_map, codes = read_map(runs[0].settings["map"]), runs[0].settings["codes"]
     return skills_comparison(
         {name: learning_curves(group, "n_skills") for name, group in groups.items()},
         {name: _stages(group[0], room_map) for name, group in groups.items()},
-        ceiling(room_map, codes.pop(), max(run.settings["horizon"] for run in runs)),
+        ceiling(room_map, codes, max(run.settings["horizon"] for run in runs)),
     )
 
 
@@ -83,11 +89,18 @@ def skills_comparison(
         axes.axhline(ceiling, color="0.5", lw=0.8, ls="--")
         axes.annotate(f"ceiling {ceiling:.1f}", (0.0, ceiling), xytext=(2, 3), fontsize=8,
                       textcoords="offset points", color="0.4")  # fmt: skip
-    axes.set(xlabel="iterations", ylabel="skills learned (Eq. 9)", ylim=(0, None))
+    axes.set(xlabel="iterations", ylabel=PANELS["n_skills"], ylim=(0, None))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.legend(frameon=False, fontsize=9, loc="center right")
 
-    panels = right.subplots(rows, columns, squeeze=False)
+    draw_occupancies(right, occupancies)
+    return figure
+
+
+def draw_occupancies(figure: Any, occupancies: dict[str, list[tuple[int, np.ndarray]]]) -> None:
+    """A row of maps for each reward, early to late."""
+    columns = max(1, *(len(stages) for stages in occupancies.values()))
+    panels = figure.subplots(len(occupancies), columns, squeeze=False)
     image = None
     for row, (name, stages) in zip(panels, occupancies.items(), strict=True):
         for panel in row:
@@ -98,9 +111,23 @@ def skills_comparison(
             image = panel.imshow(shown, cmap=palette, norm=LogNorm(0.001, 0.1))
             panel.set_title(f"{name}\n{_short(step)}", fontsize=6.5, color=colour_of(name), pad=2)
     if image is not None:
-        bar = right.colorbar(image, ax=panels, shrink=0.6, pad=0.02)
+        bar = figure.colorbar(image, ax=panels, shrink=0.6, pad=0.02)
         bar.set_label("share of episodes ending here", fontsize=7)
         bar.ax.tick_params(labelsize=7)
+
+
+def occupancy_figure(runs: Sequence[Run]) -> Figure:
+    """Where skills end at the start, half-way and at the end (fig:skill-discovery-state-occupancy).
+
+    The first seed of each reward; the shares are exact, not counted in trajectories.
+    """
+    check_alike(runs)
+    groups, room_map = group_by_reward(runs), read_map(runs[0].settings["map"])
+    stages = {name: _stages(group[0], room_map) for name, group in groups.items()}
+    if not any(stages.values()):
+        raise UserError(f"{runs[0].folder} and its like have no checkpoint to draw")
+    figure = plt.figure(figsize=(COLUMN * 1.2, 1.15 * len(stages) + 0.2), layout="constrained")
+    draw_occupancies(figure, stages)
     return figure
 
 

@@ -1,0 +1,71 @@
+"""The verbs that show finished runs: `irrl figure` and `irrl report`."""
+
+import sys
+from typing import Any
+
+from irrl.errors import UserError
+from irrl.flags import Parser, at_least
+
+
+def run_figure(parser: Parser, arguments: list[str]) -> int:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="which figure; see --list")
+    parser.add_argument("runs", nargs="*", metavar="DIR", help="run folders, or folders of runs")
+    parser.add_argument("-o", "--output", metavar="FILE", help="PNG, SVG, PDF (default: NAME.png)")
+    parser.add_argument("--oracle", metavar="DIR", help="noise: a converged run, the judge")
+    parser.option("--seed", default=0, metavar="N", help="case-study: of the choice of cases")
+    parser.add_argument("--list", action="store_true", help="all figures, and what each needs")
+    options = parser.parse_args(arguments)
+    if options.list:
+        _list_figures()
+        return 0
+    if options.name is None:
+        raise UserError("which figure? `irrl figure --list` shows them all")
+    at_least(options, 0, "seed")
+    print(_draw(options))
+    return 0
+
+
+def _list_figures() -> None:
+    from irrl.figures import FIGURES
+
+    for name, entry in FIGURES.items():
+        print(f"{name}\n    paper: {entry.label}\n    needs: {entry.needs}")
+
+
+def _draw(options: Any) -> Any:
+    from pathlib import Path
+
+    from irrl.figures import FIGURES, Request
+    from irrl.plots import check_format, save_figure
+    from irrl.rewards import unknown_name
+
+    if options.name not in FIGURES:
+        raise UserError(unknown_name("figure", options.name, FIGURES))
+    entry = FIGURES[options.name]
+    output = options.output or f"{options.name}.png"
+    check_format(output)
+    if entry.of_runs and not options.runs:
+        raise UserError(f"{options.name} needs {entry.needs}; name their folders")
+    if options.runs and not entry.of_runs:
+        raise UserError(f"{options.name} draws no runs; leave the folders out")
+    runs = finished_runs(options.runs)
+    oracle = Path(options.oracle) if options.oracle else None
+    return save_figure(entry.draw(Request(runs, oracle, options.seed)), output, dpi=300)
+
+
+def finished_runs(folders: list[str]) -> list[Any]:
+    """Finished runs at or below some folders, each of which must have one; others are told."""
+    from irrl.run import find_runs
+    from irrl.tasks import open_run
+
+    runs = {}
+    for folder in folders:
+        found = find_runs([folder])
+        done = [run for run in found if run.is_finished]
+        if not done:
+            raise UserError(f"there is no finished run in {folder}; finish one, or leave it out")
+        runs.update({run.folder.resolve(): open_run(run.folder) for run in done})
+        for run in found:
+            if not run.is_finished:
+                print(f"irrl: {run.folder} is not finished, left out", file=sys.stderr)
+    return list(runs.values())
