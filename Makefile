@@ -13,7 +13,7 @@ help:            ## this list
 demo: $(VENV)/.demo   ## the paper's main claim in about two minutes: table and figure in runs/demo
 	$(BIN)/irrl compare skills --rewards clipped-linear,clipped-log --seeds 3 --out $(OUT)
 
-test: lint $(VENV)/.mnist $(VENV)/.gl   ## ruff, mypy and the fast tests
+test: lint $(VENV)/.mnist $(VENV)/.gl $(VENV)/.browser   ## ruff, mypy and the fast tests
 	$(BIN)/python -m pytest -n 2
 
 test-slow: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## the tests that take minutes: learning results of the presets
@@ -60,4 +60,10 @@ $(VENV)/.mnist: $(VENV)/.dev
 $(VENV)/.gl: $(VENV)/.dev
 	$(BIN)/python -c 'from irrl.tasks.counting.render import Painter; Painter(16).close()' || { \
 	  apt-get update -qq && apt-get install -y -qq libegl1 libgl1 libgl1-mesa-dri; }
+	touch $@
+
+# A browser for the test of the report. Where there is none, Debian's package, if we may install.
+$(VENV)/.browser: $(VENV)/.dev
+	$(BIN)/python -c 'from tests.browser import find_browser; find_browser()' || { \
+	  apt-get update -qq && apt-get install -y -qq chromium; }
 	touch $@

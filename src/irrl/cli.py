@@ -11,7 +11,7 @@ from irrl.data_verbs import run_data
 from irrl.distributed import current_world, joined
 from irrl.errors import UserError
 from irrl.flags import Parser, at_least, curve_names, parse_settings, reward_names
-from irrl.show_verbs import run_figure
+from irrl.show_verbs import run_figure, run_report
 
 ABOUT = "irrl: train a policy on rewards from a discriminator that is still learning itself."
 
@@ -394,7 +394,7 @@ def _print_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(caption=caption)
+    table = Table(caption=Text(caption) if caption else None)
     for column in header:
         table.add_column(column, no_wrap=column == header[0])
     for row in rows:
@@ -412,6 +412,7 @@ VERBS: dict[str, tuple[str, Callable[[Parser, list[str]], int]]] = {
     "play": ("watch a trained policy: a sheet of episodes and a GIF", _play),
     "plot": ("draw runs that are there, finished or not", _plot),
     "figure": ("draw a figure of the paper from finished runs; --list", run_figure),
+    "report": ("one page about finished runs: tables, curves, pictures, verdicts", run_report),
     "presets": ("list the presets of each task", _presets),
     "rewards": ("list the rewards: formula, range, slope at the prior; --plot", _rewards),
     "noise": ("bias and variance of the reward under discriminator noise", _noise),

@@ -6,6 +6,7 @@ import types
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar, Self
 
 from irrl.errors import UserError
@@ -87,8 +88,13 @@ def flag_name(name: str) -> str:
 
 def value_type(cls: type, name: str) -> tuple[type, bool]:
     """The type of a setting, and whether it may be left open (None)."""
-    hint = typing.get_type_hints(cls)[name]
+    hint = _type_hints(cls)[name]
     if isinstance(hint, types.UnionType):
         (inner,) = (arg for arg in typing.get_args(hint) if arg is not types.NoneType)
         return inner, True
     return hint, False
+
+
+@cache
+def _type_hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)

@@ -53,6 +53,46 @@ def _draw(options: Any) -> Any:
     return save_figure(entry.draw(Request(runs, oracle, options.seed)), output, dpi=300)
 
 
+def run_report(parser: Parser, arguments: list[str]) -> int:
+    parser.add_argument("runs", nargs="+", metavar="DIR", help="run folders, or folders of runs")
+    parser.option("-o", "--output", default="report.html", metavar="FILE", help="the page")
+    parser.add_argument(
+        "--noise",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="JSON of `irrl noise measure`; those in the folders (*noise.json) are found",
+    )
+    options = parser.parse_args(arguments)
+    from pathlib import Path
+
+    output = Path(options.output)
+    if output.suffix not in (".html", ".htm"):
+        raise UserError(f"cannot write a report to {output}: its name must end in .html")
+    charting = _charting_library()
+    runs = finished_runs(options.runs)
+
+    from irrl.checkpoint import write_atomic
+    from irrl.page import render
+    from irrl.report_page import find_noise, make_page
+    from irrl.studies import sorted_into_studies
+
+    noise = dict.fromkeys([*map(Path, options.noise), *find_noise(options.runs)])
+    page = make_page(sorted_into_studies(runs), list(noise))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(output, render(page, charting).encode())
+    print(output)
+    return 0
+
+
+def _charting_library() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ModuleNotFoundError:
+        raise UserError("a report needs Plotly: pip install 'irrl[report]'") from None
+    return get_plotlyjs()
+
+
 def finished_runs(folders: list[str]) -> list[Any]:
     """Finished runs at or below some folders, each of which must have one; others are told."""
     from irrl.run import find_runs

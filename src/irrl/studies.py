@@ -109,19 +109,35 @@ def sorted_into_studies(runs: Sequence[Run]) -> list[Study]:
 
 def set_up_of(run: Run) -> str:
     """The nearest preset, and what differs from it."""
+    own = {key: run.settings[key] for key in APART if key in run.settings}
     found = []
     for preset in PRESETS[run.task]:
         try:
-            own = {key: run.settings[key] for key in APART if key in run.settings}
             base = make_config(run.task, preset, **own).to_json()
         except UserError:  # a preset that this reward does not go with
             continue
-        changed = {k: v for k, v in run.settings.items() if k not in APART and base[k] != v}
+        changed = {k: v for k, v in run.settings.items() if base[k] != v}
         found.append((len(changed), preset, changed))
     if not found:
         return "settings of its own"
     _, preset, changed = min(found, key=lambda f: f[0])
+    changed = _without_what_follows(run, preset, own, changed)
     return ", ".join([preset, *(f"{flag_name(k)} {_shown(v)}" for k, v in changed.items())])
+
+
+def _without_what_follows(
+    run: Run, preset: str, own: dict[str, Any], changed: dict[str, Any]
+) -> dict[str, Any]:
+    """Leave out settings that were filled in from the others."""
+    for key in list(changed):
+        fewer = {k: v for k, v in changed.items() if k != key}
+        try:
+            config = make_config(run.task, preset, **own, **fewer).to_json()
+        except UserError:
+            continue
+        if all(config[k] == v for k, v in run.settings.items()):
+            changed = fewer
+    return changed
 
 
 def _shown(value: Any) -> str:

@@ -1,0 +1,176 @@
+"""The report as one page of HTML that needs nothing else: data in, text out.
+
+Whatever comes from run folders (names, commands, labels) is escaped; a content policy in the page
+forbids the browser to fetch anything at all.
+"""
+
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+POLICY = (
+    "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+)
+
+
+class Table(NamedTuple):
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+
+
+class Picture(NamedTuple):
+    """A picture or, where it could not be made, why."""
+
+    title: str
+    alt: str
+    uri: str | None
+    note: str = ""
+
+
+class Section(NamedTuple):
+    """A study: its table, its curves, its pictures."""
+
+    title: str
+    lines: Sequence[str]
+    table: Table
+    chart: dict[str, Any]
+    pictures: Sequence[Picture]
+
+
+class Page(NamedTuple):
+    title: str
+    headline: Sequence[str]
+    provenance: Sequence[Table]
+    sections: Sequence[Section]
+    more: Sequence[tuple[str, Sequence[Table], Sequence[Picture]]]  # title, tables, pictures
+    footer: str
+
+
+def render(page: Page, charting: str) -> str:
+    """The whole page; ``charting`` is the source of the charting library."""
+    charts = [section.chart for section in page.sections]
+    body = [
+        f"<h1>{escape(page.title)}</h1>",
+        _list(page.headline),
+        _contents(page),
+        '<section id="run"><h2>What was run</h2>',
+        *(_table(table) for table in page.provenance),
+        "</section>",
+        *(_section(n, section) for n, section in enumerate(page.sections)),
+        *(_more(n, *more) for n, more in enumerate(page.more)),
+        f'<footer class="soft"><p>{escape(page.footer)}</p></footer>',
+    ]
+    return "\n".join(
+        [
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<link rel="icon" href="data:,">',
+            f"<title>{escape(page.title)}</title>",
+            f"<style>{_file('page.css')}</style>\n</head>\n<body>\n<main>",
+            *body,
+            "</main>",
+            f'<script type="application/json" id="data">{_json(charts)}</script>',
+            f"<script>{charting}</script>",
+            f"<script>{_file('page.js')}</script>\n</body>\n</html>\n",
+        ]
+    )
+
+
+def _file(name: str) -> str:
+    return files("irrl").joinpath(name).read_text(encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    """JSON that cannot end the script it stands in."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")
+
+
+def _list(lines: Sequence[str]) -> str:
+    return '<ul class="headline">' + "".join(f"<li>{escape(x)}</li>" for x in lines) + "</ul>"
+
+
+def _contents(page: Page) -> str:
+    links = [("run", "What was run")]
+    links += [(f"study-{n}", section.title) for n, section in enumerate(page.sections)]
+    links += [(f"more-{n}", title) for n, (title, _, _) in enumerate(page.more)]
+    items = "".join(f'<li><a href="#{key}">{escape(title)}</a></li>' for key, title in links)
+    return f'<nav aria-label="Contents"><ul>{items}</ul></nav>'
+
+
+def _section(n: int, section: Section) -> str:
+    lines = "".join(f"<p>{escape(line)}</p>" for line in section.lines)
+    return (
+        f'<section id="study-{n}"><h2>{escape(section.title)}</h2>{lines}{_table(section.table)}'
+        f"{_chart(n, section)}{''.join(map(_picture, section.pictures))}</section>"
+    )
+
+
+def _more(n: int, title: str, tables: Sequence[Table], pictures: Sequence[Picture]) -> str:
+    inside = "".join([*map(_picture, pictures), *map(_table, tables)])
+    return f'<section id="more-{n}"><h2>{escape(title)}</h2>{inside}</section>'
+
+
+def _table(table: Table) -> str:
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.header)
+    rows = "".join(f"<tr>{_cells(row)}</tr>" for row in table.rows)
+    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    return (
+        f'<div class="wide"><table>{caption}<thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _cells(row: Sequence[str]) -> str:
+    first, *others = row
+    shown = [f'<th scope="row">{escape(first)}</th>']
+    for cell in others:
+        verdict = {"reached": "good", "above": "good", "below": "bad"}.get(cell.split(" ")[0])
+        kind = f' class="{verdict}"' if verdict else ""
+        shown.append(f"<td{kind}>{escape(cell)}</td>")
+    return "".join(shown)
+
+
+def _chart(n: int, section: Section) -> str:
+    chart = section.chart
+    rewards = "".join(_checkbox(group) for group in chart["groups"])
+    metrics = "".join(
+        f'<option value="{escape(key)}">{escape(title)}</option>'
+        for key, title in chart["metrics"].items()
+    )
+    described = escape(f"Learning curves: {section.title}. The table above has their ends.")
+    return f"""<figure>
+<form class="controls" id="controls-{n}" onsubmit="return false" autocomplete="off">
+<fieldset><legend>Shown</legend>{rewards}</fieldset>
+<label>Curve <select data-control="metric">{metrics}</select></label>
+<label>Smoothing <input type="range" data-control="smoothing" min="0" max="20" value="0"></label>
+<label><input type="checkbox" data-control="seeds"> every seed</label>
+</form>
+<div class="chart" id="chart-{n}" role="img" aria-label="{described}"></div>
+<figcaption>{escape(chart["caption"])}</figcaption>
+</figure>"""
+
+
+def _checkbox(group: dict[str, Any]) -> str:
+    kind = {"dash": " dash", "dot": " dot"}.get(group["dash"], "")
+    label = escape(group["label"])
+    return (
+        f'<label><input type="checkbox" checked data-reward="{label}">'
+        f'<span class="swatch{kind}" style="border-color:{escape(group["colour"])}"></span>'
+        f"{label}</label>"
+    )
+
+
+def _picture(picture: Picture) -> str:
+    if picture.uri is None:
+        why = escape(picture.note)
+        return f'<h3>{escape(picture.title)}</h3><p class="soft">No picture: {why}</p>'
+    return (
+        f'<h3>{escape(picture.title)}</h3><figure><img src="{escape(picture.uri)}" '
+        f'alt="{escape(picture.alt)}"><figcaption>{escape(picture.alt)}'
+        "</figcaption></figure>"
+    )
