@@ -24,10 +24,11 @@ lint: $(VENV)/.dev   ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.dev $(VENV)/.mnist   ## throughput, as JSON in results/
+bench: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl $(VENV)/.browser   ## throughput, as JSON in results/
 	$(BIN)/python benchmarks/throughput.py skills --output results/throughput-skills.json
 	$(BIN)/python benchmarks/throughput.py digits --output results/throughput-digits.json
 	$(BIN)/python benchmarks/throughput.py counting --output results/throughput-counting.json
+	$(BIN)/python benchmarks/report.py --output results/report.json
 
 results: $(VENV)/.demo   ## the runs behind results/, docs/results.md and the README; about 15 minutes
 	$(BIN)/python benchmarks/results.py

@@ -67,6 +67,21 @@ def test_compare_and_plot_with_yardsticks(irrl, scenes_folder, counting_run, tmp
     assert failed(irrl("plot", "all", "other"), "runs with different episodes do not compare")
 
 
+def test_a_report_shows_walks_or_says_why_not(irrl, scenes_folder, counting_run, tmp_path):
+    result = irrl("report", counting_run, "-o", "report.html")
+    assert result.returncode == 0, result.stderr
+    text = (tmp_path / "report.html").read_text()
+    assert '<img src="data:image/png;base64,' in text and "Walks around the same scenes" in text
+    assert irrl("figure", "case-study", counting_run, "-o", "walks.png").returncode == 0
+    assert (tmp_path / "walks.png").stat().st_size > 10_000
+
+    lost = shutil.copytree(counting_run, tmp_path / "lost")
+    config = json.loads((lost / "config.json").read_text())
+    (lost / "config.json").write_text(json.dumps({**config, "scenes": "gone"}))
+    assert irrl("report", lost, "-o", "report.html").returncode == 0
+    assert "No picture: there are no scenes in gone" in (tmp_path / "report.html").read_text()
+
+
 def test_an_oracle_run(irrl, scenes_folder, counting_run, tmp_path):
     result = irrl("train", "counting", "--preset", "smoke", "--scenes", scenes_folder,
                   "--oracle", counting_run, "--reward", "clipped-log", "--out", "run")  # fmt: skip
