@@ -12,6 +12,7 @@ from irrl.authors import Anchor
 from irrl.cli import main
 from irrl.page import Page, Picture, Section, Table, render
 from irrl.plots import ORACLE, colour_of
+from irrl.report import YARDSTICK, group_by_reward
 from irrl.run import Run
 from irrl.stats import Estimate, mean_estimate
 from irrl.tasks import make_config
@@ -126,7 +127,7 @@ def test_long_curves_are_thinned_and_keep_their_ends():
 def test_a_reward_has_the_colour_it_has_in_figures():
     assert report_page.line_style("linear") == {"colour": colour_of("linear"), "dash": "dash"}
     assert report_page.line_style("clipped-linear" + ORACLE)["dash"] == "dot"
-    assert report_page.line_style("sweep" + studies.YARDSTICK)["colour"] == "#767676"
+    assert report_page.line_style("sweep" + YARDSTICK)["colour"] == "#767676"
 
 
 def test_everything_is_escaped():
@@ -183,7 +184,7 @@ def test_a_report_tells_what_the_run_folders_hold(skills, tmp_path, capsys):
 def test_yardsticks_are_told_apart(tmp_path):
     settings = {"reward": "clipped-linear", "seed": 0}
     runs = [run_of("counting", **settings), run_of("counting", walker="sweep", **settings)]
-    groups = studies.grouped(runs)
+    groups = group_by_reward(runs[::-1])
     assert list(groups) == ["clipped-linear", "sweep (yardstick)"]
 
 

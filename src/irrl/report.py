@@ -32,6 +32,9 @@ BOOKKEEPING = ("seed", "evaluate_every", "checkpoint_every", "device")
 THRESHOLD = 80.0
 """Per cent of right answers, or skills: how fast a reward gets there is part of its table."""
 
+YARDSTICK = " (yardstick)"
+"""What the label of a walker ends with that does not learn where to go."""
+
 REFERENCE = "clipped-linear"
 """The paper's choice, which others are tested against."""
 
@@ -45,18 +48,25 @@ def require_alike(runs: Sequence[Run], names: Sequence[str]) -> None:
             raise UserError(f"runs with different {name.replace('_', ' ')} do not compare: {shown}")
 
 
-def group_by_reward(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Runs of one task by reward, in order of seeds; those of a reward differ in nothing else.
+def label_of(run: Run) -> str:
+    """What a run is called in tables: its reward, by an oracle, or a yardstick that needs none."""
+    walker = run.settings.get("walker", "learned")
+    if walker != "learned":
+        return f"{walker}{YARDSTICK}"
+    return run.settings["reward"] + (ORACLE if run.settings.get("oracle") else "")
 
-    Runs that an oracle paid are groups of their own.
+
+def group_by_reward(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Runs of one task by `label_of`, in order of seeds; those of a group differ in nothing else.
+
+    Yardsticks come last.
     """
     tasks = {run.task for run in runs}
     if len(tasks) != 1:
         raise UserError(f"runs of different tasks cannot be compared: {', '.join(sorted(tasks))}")
     groups: dict[str, list[Run]] = {}
-    for run in runs:
-        oracle = ORACLE if run.settings.get("oracle") else ""
-        groups.setdefault(run.settings["reward"] + oracle, []).append(run)
+    for run in sorted(runs, key=lambda run: label_of(run).endswith(YARDSTICK)):
+        groups.setdefault(label_of(run), []).append(run)
     for name, group in groups.items():
         group.sort(key=lambda run: run.settings["seed"])
         if len({run.settings["seed"] for run in group}) < len(group):

@@ -15,9 +15,9 @@ from irrl.errors import UserError
 from irrl.figures import first_seeds
 from irrl.page import Page, Picture, Section, Table
 from irrl.plots import ORACLE, colour_of, dashes_of, plt
-from irrl.report import REFERENCE, TABLE_NOTE, THRESHOLD
+from irrl.report import REFERENCE, TABLE_NOTE, THRESHOLD, YARDSTICK
 from irrl.run import Run, provenance
-from irrl.studies import YARDSTICK, Row, Study, is_reward, share_of_authors
+from irrl.studies import Row, Study, is_reward, share_of_authors
 from irrl.tasks import MERIT, config_class, task_module
 
 POINTS = 500

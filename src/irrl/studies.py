@@ -16,6 +16,7 @@ from irrl.plots import ORACLE
 from irrl.presets import PRESETS
 from irrl.report import (
     BOOKKEEPING,
+    YARDSTICK,
     Curves,
     Standing,
     all_curves,
@@ -34,9 +35,6 @@ from irrl.stats import (
     stratified_estimate,
 )
 from irrl.tasks import MERIT, make_config, task_module
-
-YARDSTICK = " (yardstick)"
-"""What the label of a walker ends with that does not learn where to go."""
 
 APART = ("reward", "oracle", "walker", "model", "scenes", "backbone_weights", *BOOKKEEPING)
 """Settings in which runs of a study may differ, or which its title tells."""
@@ -145,16 +143,6 @@ def _shown(value: Any) -> str:
     return "of its own" if "\n" in text or len(text) > 40 else text
 
 
-def grouped(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Runs by what they are called: a reward, one paid by an oracle, a yardstick."""
-    learned = [run for run in runs if run.settings.get("walker", "learned") == "learned"]
-    groups = group_by_reward(learned) if learned else {}
-    for run in runs:
-        if run not in learned:
-            groups.setdefault(run.settings["walker"] + YARDSTICK, []).append(run)
-    return groups
-
-
 def is_reward(label: str) -> bool:
     return not label.endswith(YARDSTICK)
 
@@ -164,7 +152,7 @@ def is_reward(label: str) -> bool:
 
 def study_of(task: str, kind: str, set_up: str, runs: Sequence[Run]) -> Study:
     figure = task_module(task, "figure")
-    groups = grouped(runs)
+    groups = group_by_reward(runs)
     curves = {label: all_curves(group, list(figure.PANELS)) for label, group in groups.items()}
     merit = MERIT[task]
     finals = {label: [run.summary()[merit] for run in group] for label, group in groups.items()}

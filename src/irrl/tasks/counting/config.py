@@ -60,6 +60,11 @@ class CountingConfig(Config):
     embedding: int = setting(10, "numbers by which the goal is told")
     core: str = setting("rnn", "rnn or gru")
     width: int = setting(256, "units of the recurrent core, and numbers that describe a view")
+    head_width: int = setting(
+        0,
+        "units of a layer before the policy and value heads, which is also told the answer so far; "
+        "0: no such layer",
+    )
     initial_policy: float = setting(
         1.0, "scale of the first weights of the policy head; small: it begins undecided"
     )
@@ -115,7 +120,7 @@ class CountingConfig(Config):
             "train_scenes eval_scenes", lambda v: v is None or v >= 1, "at least 1, or left open"
         )
         self.require(
-            "seed learning_rate entropy_weight value_weight move_cost initial_policy",
+            "seed head_width learning_rate entropy_weight value_weight move_cost initial_policy",
             lambda v: v >= 0,
             "zero or positive",
         )

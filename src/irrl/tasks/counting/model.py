@@ -110,8 +110,10 @@ class Model(nn.Module):
         self.encoder: Encoder = encoders[config.encoder](config)
         self.goal = nn.Embedding(len(GOALS), config.embedding)
         self.core = cells[config.core](config.width + config.embedding, config.width)
-        self.act = nn.Linear(config.width, ACTIONS)
-        self.expect = nn.Linear(config.width, 1)
+        if config.head_width:
+            self.ponder = nn.Linear(config.width + CLASSES, config.head_width)
+        self.act = nn.Linear(config.head_width or config.width, ACTIONS)
+        self.expect = nn.Linear(config.head_width or config.width, 1)
         self.count = nn.Linear(config.width, CLASSES)
 
     def remember(self, views: Tensor, goals: Tensor, state: Tensor | None) -> Tensor:
@@ -126,11 +128,12 @@ class Model(nn.Module):
         return torch.stack(states)
 
     def beliefs(self, states: Tensor) -> Beliefs:
-        return Beliefs(
-            functional.log_softmax(self.act(states), dim=-1),
-            self.expect(states)[..., 0],
-            self.log_count(states),
-        )
+        log_count = self.log_count(states)
+        x = states
+        if self.config.head_width:  # who knows how sure he is, knows when to stop
+            x = torch.tanh(self.ponder(torch.cat([states, log_count.detach().exp()], dim=-1)))
+        log_policy = functional.log_softmax(self.act(x), dim=-1)
+        return Beliefs(log_policy, self.expect(x)[..., 0], log_count)
 
     def log_count(self, states: Tensor) -> Tensor:
         return functional.log_softmax(self.count(states), dim=-1)
