@@ -50,7 +50,7 @@ class Config:
         """Raise unless each of some settings is one of its known names."""
         for name, names in known.items():
             if getattr(self, name) not in names:
-                raise UserError(unknown_name(name, getattr(self, name), names))
+                raise UserError(unknown_name(flag_name(name), getattr(self, name), names))
 
     def require_single_reward(self, reward: str) -> None:
         """Raise unless there is such a reward, and one discriminator is enough for it."""

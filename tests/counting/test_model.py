@@ -217,6 +217,22 @@ def test_all_cubes_lie_in_the_rows_that_are_looked_at():
             assert CUBES_FROM_TO[0] < rows.min() and rows.max() < CUBES_FROM_TO[1]
 
 
+def test_the_policy_may_be_told_the_answer_but_does_not_change_it():
+    model = initial_model(make_config("counting", "smoke", head_width=5), CPU)
+    states = torch.randn(4, 32, requires_grad=True)
+    beliefs = model.beliefs(states)
+    assert beliefs.log_policy.shape == (4, 3) and beliefs.value.shape == (4,)
+    learned = (beliefs.log_policy[:, 0] + beliefs.value).sum()
+    of_count, of_states = torch.autograd.grad(
+        learned, [model.count.weight, states], allow_unused=True
+    )
+    assert of_count is None and of_states.abs().max() > 0
+    before = beliefs.log_policy
+    with torch.no_grad():
+        model.count.bias[2] += 5.0
+    assert (model.beliefs(states).log_policy != before).any()
+
+
 def test_features_are_left_out_by_chance_and_only_then():
     ones = torch.ones(200, 50)
     assert left_out(ones, 0.3, None) is ones

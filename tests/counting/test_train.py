@@ -307,6 +307,15 @@ def test_the_step_size_follows_its_schedule():
     assert make_config("counting", "paper").step_size_at(10**6) == 1e-4
 
 
+def test_the_weight_of_entropy_follows_its_schedule(scenes_folder):
+    config = make_config("counting", "smoke", entropy_schedule="cosine", entropy_weight=0.2)
+    assert config.entropy_weight_at(0) == 0.2 and config.entropy_weight_at(256) == 0.0
+    assert make_config("counting", "paper").entropy_weight_at(10**6) == 0.01
+    case = Case(scenes_folder, entropy_schedule="cosine", entropy_weight=0.2)
+    lesson = lesson_of(case.config, case.trajectory, case.paid, case.labels, 128)
+    assert lesson.entropy_weight == pytest.approx(0.1)
+
+
 def test_the_papers_numbers():
     config = make_config("counting", "paper")
     assert (config.episodes, config.ppo_passes, config.max_moves) == (2_000_000, 10, 6)
