@@ -12,6 +12,8 @@ from irrl.distributed import current_world, joined
 from irrl.errors import UserError
 from irrl.flags import Parser, at_least, curve_names, parse_settings, reward_names
 from irrl.show_verbs import run_figure, run_report
+from irrl.sweep_verbs import run_compare, run_sweep
+from irrl.tables import print_table
 
 ABOUT = "irrl: train a policy on rewards from a discriminator that is still learning itself."
 
@@ -147,63 +149,7 @@ def _print_figures(figures: dict[str, Any]) -> None:
             print(f"  {name:<32} {value:,.4f}" if value < 1000 else f"  {name:<32} {value:,.0f}")
 
 
-# --- comparing ---
-
-
-def _compare(parser: Parser, arguments: list[str]) -> int:
-    both = "clipped-linear,clipped-log"
-    parser.option("--rewards", default=both, metavar="A,B,...", help="rewards to compare")
-    parser.option("--seeds", default=3, metavar="N", help="seeds 0..N-1 of each")
-    parser.option("--out", default="runs/compare", metavar="DIR", help="folder for all of it")
-    parser.option("--workers", default=os.cpu_count() or 1, metavar="N", help="processes at a time")
-    options, given = parse_settings(parser, arguments, without=("reward", "seed"))
-    at_least(options, 1, "seeds", "workers")
-    rewards = reward_names(options.rewards)
-    if not rewards:
-        raise UserError("rewards must name at least one reward, such as clipped-linear")
-
-    from irrl import tasks
-    from irrl.progress import Bars
-    from irrl.sweep import Job, run_all
-
-    out = Path(options.out)
-    workers = min(options.workers, options.seeds * len(rewards))
-    jobs = []
-    for seed in range(options.seeds):
-        for reward in rewards:
-            settings = {**given, "reward": reward, "seed": seed}
-            config = tasks.make_config(options.task, options.preset, **settings)
-            jobs.append(Job(f"{reward} seed {seed}", out / reward / f"seed-{seed}", config))
-    for job in jobs:
-        tasks.check(job.config)
-    totals = {job.name: job.config.total_steps for job in jobs}
-    with Bars(tasks.MERIT[options.task]) as bars:
-        failures = run_all(
-            jobs,
-            tasks.train,
-            workers,
-            lambda name, row: bars.update(name, row["step"], totals[name], row),
-        )
-    for failure in failures:
-        print(f"irrl: {failure.name} failed: {failure.error}", file=sys.stderr)
-    if failures:
-        return 1
-    _tell_comparison([str(job.folder) for job in jobs], out)
-    return 0
-
-
-def _tell_comparison(folders: list[str], out: Path) -> None:
-    from irrl.plots import save_figure
-    from irrl.report import TABLE_NOTE, comparison, save_comparison, table_rows
-    from irrl.tasks import open_run
-
-    runs = [open_run(folder) for folder in folders]
-    figures = _task_figures(runs[0].task)
-    result = comparison(runs, figures.METRICS)
-    save_comparison(out, result, figures.METRICS)
-    picture = save_figure(figures.comparison_figure(runs), out / "comparison.png")
-    _print_table(*table_rows(result, figures.METRICS), TABLE_NOTE)
-    print(f"figure: {picture}\ntable:  {out / 'comparison.md'}")
+# --- looking at runs ---
 
 
 def _play(parser: Parser, arguments: list[str]) -> int:
@@ -294,7 +240,7 @@ def _rewards(parser: Parser, arguments: list[str]) -> int:
     for name in names or REWARDS:
         slope = f"{slope_at_prior(name, prior):.4g}" if REWARDS[name].shape else "-"
         rows.append([name, REWARDS[name].formula, REWARDS[name].range, slope])
-    _print_table(["name", "reward", "range", f"slope at p = {prior:.3g}"], rows)
+    print_table(["name", "reward", "range", f"slope at p = {prior:.3g}"], rows)
     print("q: posterior of the label, p: its prior, y: the label; slope: from above, where clipped")
     return 0
 
@@ -340,7 +286,7 @@ def _noise_theory(options: Any, names: list[str]) -> int:
         raise UserError(str(error)) from None
     prior = 1.0 / options.classes
     header = ["reward", "p", "bias", "2nd order", "deviation", "2nd order", "2nd order valid for"]
-    _print_table(header, theory_table(names, noise, prior))
+    print_table(header, theory_table(names, noise, prior))
     print("valid: bias and deviation within a tenth of the exact deviation")
     print(save_figure(noise_theory(names, noise, prior), options.output))
     return 0
@@ -363,7 +309,7 @@ def _noise_measure(options: Any, names: list[str]) -> int:
         deltas, rewards = module.delta_rows(found), module.reward_rows(found, names)
         record[str(run.folder)] = {"delta": deltas, "rewards": rewards}
         header = ["epoch", "mean", "deviation", "skewness", "p(zero mean)", "p(symmetric)"]
-        _print_table(
+        print_table(
             header,
             [
                 [str(d["epoch"]), *(f"{d[k]:.4f}" for k in ("mean", "deviation", "skewness")),
@@ -373,7 +319,7 @@ def _noise_measure(options: Any, names: list[str]) -> int:
             f"{run.folder}: discriminator noise on {options.images} test images",
         )  # fmt: skip
         columns = ("bias", "predicted_bias", "deviation", "predicted_deviation")
-        _print_table(
+        print_table(
             ["epoch", "reward", "bias", "2nd order", "deviation", "2nd order"],
             [[str(r["epoch"]), r["reward"], *(f"{r[k]:.4f}" for k in columns)] for r in rewards],
             "noise of the reward: measured, and predicted from the moments of delta",
@@ -387,28 +333,13 @@ def _noise_measure(options: Any, names: list[str]) -> int:
     return 0
 
 
-def _print_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], caption: str | None = None
-) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(caption=Text(caption) if caption else None)
-    for column in header:
-        table.add_column(column, no_wrap=column == header[0])
-    for row in rows:
-        table.add_row(*map(Text, row))
-    # Off a terminal a table is as wide as it needs to be.
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
-
-
 VERBS: dict[str, tuple[str, Callable[[Parser, list[str]], int]]] = {
     "train": ("train one run", _train),
     "resume": ("go on with a run that was stopped", _resume),
     "eval": ("evaluate the last checkpoint of a run", _eval),
     "data": ("fetch MNIST, make scenes to count in, show samples of both", run_data),
-    "compare": ("train several rewards over several seeds; table and figure", _compare),
+    "compare": ("train several rewards over several seeds; table and figure", run_compare),
+    "sweep": ("train a grid of settings, on this machine or a Ray cluster", run_sweep),
     "play": ("watch a trained policy: a sheet of episodes and a GIF", _play),
     "plot": ("draw runs that are there, finished or not", _plot),
     "figure": ("draw a figure of the paper from finished runs; --list", run_figure),

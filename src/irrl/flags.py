@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from irrl.errors import UserError
@@ -34,9 +35,8 @@ def parse_settings(
 
     Returns all options, and apart from them the settings that were given.
     """
-    from irrl.config import flag_name, value_type
     from irrl.presets import DEFAULT_PRESET
-    from irrl.tasks import CONFIGS, config_class, make_config
+    from irrl.tasks import CONFIGS
 
     parser.add_argument("task", metavar="TASK", help=", ".join(CONFIGS))
     parser.option(
@@ -45,29 +45,60 @@ def parse_settings(
         metavar="NAME",
         help="see `irrl presets`",
     )
+    task = first_word(parser, arguments, CONFIGS.__contains__)
+    names = add_settings(parser, task, known_options(parser, arguments).preset, without)
+    options = parser.parse_args(arguments)
+    return options, given_settings(options, names)
+
+
+def first_word(parser: Parser, arguments: list[str], fits: Callable[[str], bool]) -> str:
+    """The first argument that fits, else the first that is no flag; without one, end here."""
     words = [a for a in arguments if not a.startswith("-")]
-    task = next((word for word in words if word in CONFIGS), words[0] if words else None)
-    if task is None:
-        parser.parse_args(arguments)  # shows the help, or says that TASK is missing
-    cls = config_class(str(task))
+    word = next(filter(fits, words), words[0] if words else None)
+    if word is None:
+        parser.parse_args(arguments)  # shows the help, or says what is missing
+    return str(word)
+
+
+def known_options(parser: Parser, arguments: list[str]) -> argparse.Namespace:
+    """The options known so far, before there are flags for all settings."""
+    return parser.parse_known_args([w for w in arguments if w not in ("-h", "--help")])[0]
+
+
+def add_settings(
+    parser: Parser,
+    task: str,
+    preset: str,
+    without: tuple[str, ...] = (),
+    reader: Callable[[Callable[[str], Any], Any], Callable[[str], Any]] = lambda parse, _: parse,
+) -> list[str]:
+    """Add a flag for every setting of a task, with the defaults of a preset; return their names.
+
+    ``reader`` makes of the parser of one value, and its default, what reads the flag.
+    """
+    from irrl.config import flag_name, value_type
+    from irrl.tasks import config_class, make_config
+
+    cls = config_class(task)
     group = parser.add_argument_group(f"settings of {task}", cls.__doc__)
     fields = [f for f in dataclasses.fields(cls) if f.name not in without]
-    preset, _ = parser.parse_known_args([w for w in arguments if w not in ("-h", "--help")])
-    defaults = make_config(str(task), preset.preset).to_json()
+    defaults = make_config(task, preset).to_json()
     for f in fields:
         kind, _ = value_type(cls, f.name)
         default = f" (default: {defaults[f.name]})"
         group.add_argument(
             f"--{flag_name(f.name)}",
             dest=f.name,
-            type=yes_or_no if kind is bool else kind,
+            type=reader(yes_or_no if kind is bool else kind, defaults[f.name]),
             metavar="YES|NO" if kind is bool else kind.__name__.upper(),
             default=argparse.SUPPRESS,
             help=f.metadata["help"].replace("%", "%%") + default,
         )
-    options = parser.parse_args(arguments)
-    given = {f.name: getattr(options, f.name) for f in fields if hasattr(options, f.name)}
-    return options, given
+    return [f.name for f in fields]
+
+
+def given_settings(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 
 def yes_or_no(text: str) -> bool:

@@ -42,6 +42,8 @@ PROVENANCE = "provenance.json"
 METRICS = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
 SUMMARY = "summary.json"
+LONGEST_ROW = 1 << 16
+PATIENCE = 2.0  # seconds in which a process that was killed lets go of its folder
 LIBRARIES = (
     "numpy", "numba", "array-api-compat", "safetensors", "gymnasium", "torch", "jax", "mujoco",
 )  # fmt: skip
@@ -244,13 +246,22 @@ def exclusive(folder: Path, deed: str) -> Iterator[None]:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{folder} is being {deed} by another process") from None
+        if not _locked(handle, time.monotonic() + PATIENCE):
+            raise UserError(f"{folder} is being {deed} by another process")
         yield
     finally:
         os.close(handle)
+
+
+def _locked(handle: int, deadline: float) -> bool:
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
 
 
 def _parse_row(line: bytes) -> Row | None:
@@ -278,6 +289,17 @@ def find_runs(paths: list[str]) -> list[Run]:
             raise UserError(f"there is no run in {path}: no {CONFIG} at or below it")
         runs += [Run.open(folder) for folder in folders]
     return runs
+
+
+def last_row(folder: Path) -> Row | None:
+    """The newest whole row of a run that may be being written; None if there is none yet."""
+    try:
+        with open(folder / METRICS, "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_ROW))
+            lines = file.read().splitlines(keepends=True)
+    except FileNotFoundError:
+        return None
+    return next((row for line in reversed(lines) if (row := _parse_row(line))), None)
 
 
 def read_json(path: Path) -> Any:

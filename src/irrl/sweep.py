@@ -1,22 +1,27 @@
-"""Many runs at once: one process and one thread each, run folders as the only truth.
+"""Many runs at once: run folders are the only truth.
 
-A finished run is skipped and a half-finished one resumed, so repeating a sweep completes it.
+A finished run is skipped and a half-finished one resumed, so repeating a sweep completes it. Who
+does the work is an engine: processes of this machine, or a Ray cluster.
 """
 
-import queue as queues
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+import errno
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from irrl.config import Config
 from irrl.errors import UserError
-from irrl.run import Row, Run
-from irrl.workers import end_workers, one_thread_per_worker, start_worker
+from irrl.run import SUMMARY, Run, last_row
 
 Train = Callable[[Run], dict[str, Any]]
+
+RETRIES = 10
+"""How many workers may die over one run before it counts as failed."""
+
+LOOK_EVERY = 1.0  # seconds after which an engine gives None while nothing ends
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Job(NamedTuple):
@@ -25,70 +30,84 @@ class Job(NamedTuple):
     config: Config
 
 
-class Failure(NamedTuple):
-    name: str
-    error: str
+class Outcome(NamedTuple):
+    """How a job ended: well, or with an error; a full disk ends all of them."""
+
+    job: Job
+    error: str | None = None
+    disk_full: bool = False
 
 
-_rows: Any = None  # in a worker: where its rows go
+Outcomes = Generator[Outcome | None, None, None]
+Engine = Callable[[Sequence[Job], Train], Outcomes]
+"""Does jobs; gives how each ended when it did, and None now and then in between.
+
+Closed before its end, it ends its workers: what they had checkpointed is there to resume."""
 
 
 def run_all(
     jobs: Sequence[Job],
     train: Train,
-    workers: int,
-    on_row: Callable[[str, Row], None] = lambda name, row: None,
-) -> list[Failure]:
-    """Train every job; return those that failed, after all others are done.
+    engine: Engine,
+    on_look: Callable[[Outcome | None], None] = lambda outcome: None,
+) -> list[Outcome]:
+    """Train every job that is not finished; return those that failed, after all others are done.
 
-    ``on_row`` hears each row of each run as it is logged. Ctrl-C ends the workers at once; what
-    they had checkpointed is there to resume.
+    ``on_look`` is called when a job ends, and with None now and then.
     """
     for job in jobs:  # all folders are checked before anything is written
         Run.check(job.folder, job.config)
-    one_thread_per_worker()
-    context = get_context("spawn")
-    rows = context.Queue()
-    pool = ProcessPoolExecutor(workers, context, _start_worker, (rows,))
-    futures = {pool.submit(_work, job, train): job for job in jobs}
+    todo = longest_first([job for job in jobs if not is_finished(job)])
+    failed: list[Outcome] = []
+    if not todo:
+        return failed
+    with closing(engine(todo, train)) as outcomes:
+        for outcome in outcomes:
+            on_look(outcome)
+            if outcome is not None and outcome.disk_full:
+                raise UserError(
+                    f"{outcome.job.folder}: {outcome.error}; make room and repeat the command: "
+                    "finished runs are as they were, the others go on from their checkpoints"
+                )
+            if outcome is not None and outcome.error is not None:
+                failed.append(outcome)
+    return failed
+
+
+def attempt(job: Job, train: Train) -> Outcome:
+    """Do a job, from its last checkpoint if it has one. What goes wrong is told, not raised."""
     try:
-        for name, row in _rows_until_done(rows, list(futures)):
-            on_row(name, row)
-    except BaseException:
-        end_workers(pool)
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-    return [
-        Failure(job.name, _describe(error))
-        for future, job in futures.items()
-        if (error := future.exception()) is not None
-    ]
+        train(Run.create_or_open(job.folder, job.config))
+    except Exception as error:
+        return Outcome(job, describe(error), getattr(error, "errno", None) in DISK_FULL)
+    return Outcome(job)
 
 
-def _rows_until_done(rows: Any, futures: list[Future]) -> Iterator[tuple[str, Row]]:
-    while True:
-        finished = all(future.done() for future in futures)
-        try:
-            yield rows.get(timeout=0.0 if finished else 0.2)
-        except queues.Empty:
-            if finished:
-                return
+def describe(error: BaseException) -> str:
+    """One line about an error."""
+    said = " ".join(str(error).split())
+    return said if isinstance(error, UserError) else f"{type(error).__name__}: {said}"
 
 
-def _start_worker(rows: Any) -> None:
-    global _rows
-    _rows = rows
-    start_worker()
+def died(job: Job) -> Outcome:
+    """When too many workers have died over a job."""
+    return Outcome(
+        job,
+        "its worker process died again and again, perhaps for want of memory; the same command "
+        "goes on from the last checkpoint, with fewer --workers if need be",
+    )
 
 
-def _work(job: Job, train: Train) -> None:
-    run = Run.create_or_open(job.folder, job.config)
-    run.listeners.append(lambda row: _rows.put((job.name, row)))
-    train(run)
+def longest_first(jobs: Sequence[Job]) -> list[Job]:
+    """Jobs with the most steps before them first, so that none is left alone at the end."""
+    return sorted(jobs, key=lambda job: steps_done(job) - job.config.total_steps)
 
 
-def _describe(error: BaseException) -> str:
-    if isinstance(error, BrokenProcessPool):
-        return "its worker process died; the same command again goes on from the last checkpoint"
-    return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+def is_finished(job: Job) -> bool:
+    return (job.folder / SUMMARY).exists()
+
+
+def steps_done(job: Job) -> int:
+    """How far a job has come, by what it has logged."""
+    row = last_row(job.folder)
+    return row["step"] if row else 0

@@ -7,6 +7,7 @@ prepares the numbers it consumes, and looks at the tables it leaves behind.
 import hashlib
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -249,8 +250,12 @@ def posterior_step(config: SkillsConfig) -> float:
     return config.discriminator_learning_rate / (config.batch_size * config.ensemble_size)
 
 
+@cache
 def compiled_reward(paid: Reward) -> Callable:
-    """The library's reward as a compiled function (log-probabilities, label, log prior)."""
+    """The library's reward as a compiled function (log-probabilities, label, log prior).
+
+    Compiled once in a process: workers of a sweep do many runs.
+    """
     if paid.shape is None:
 
         @njit(kernels.REWARD_SIGNATURE)
