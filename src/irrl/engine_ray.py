@@ -43,8 +43,8 @@ def ray_engine(address: str | None, workers: int, gpus: float = 0.0) -> Engine:
 def _outcomes(
     jobs: Sequence[Job], train: Train, address: str | None, workers: int, gpus: float
 ) -> Outcomes:
-    ray = _import_ray(address)
-    _connect(ray, address, workers)
+    ray = import_ray(address)
+    connect(ray, address, workers)
     waiting: dict[Any, Job] = {}
     try:
         _check_gpus(ray, gpus, address)
@@ -87,7 +87,8 @@ def _outcome(ray: Any, reference: Any, job: Job) -> Outcome:
 # --- the cluster ---
 
 
-def _import_ray(address: str | None) -> Any:
+def import_ray(address: str | None) -> Any:
+    """Ray without usage reports; where no address is given, one that keeps to this machine."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address is None:
         # Ray exchanges a loopback address for that of a network card, and opens its ports there,
@@ -100,7 +101,8 @@ def _import_ray(address: str | None) -> Any:
     return ray
 
 
-def _connect(ray: Any, address: str | None, workers: int) -> None:
+def connect(ray: Any, address: str | None, workers: int) -> None:
+    """Join the cluster at an address, or start one that only this machine can reach."""
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     handler = signal.getsignal(signal.SIGTERM)  # Ray puts its own in its place
     try:

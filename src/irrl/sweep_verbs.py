@@ -28,6 +28,10 @@ OUT = "runs/sweep"
 
 
 def run_sweep(parser: Parser, arguments: list[str]) -> int:
+    parser.epilog = (
+        "Every setting takes values with commas between, 0..4 for 0,1,2,3,4; every combination is "
+        "a run. A finished run is skipped, a half-finished one goes on."
+    )
     parser.add_argument(
         "what", metavar="TASK|FILE", help="skills, digits, counting, or a TOML file"
     )
