@@ -5,10 +5,12 @@ All nodes need this package and the file system that the run folders are on.
 
 import logging
 import os
+import secrets
 import signal
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from typing import Any
 
 from irrl.errors import UserError
@@ -45,12 +47,19 @@ def _outcomes(
 ) -> Outcomes:
     ray = import_ray(address)
     connect(ray, address, workers)
-    waiting: dict[Any, Job] = {}
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):  # where Ray tells of deaths
+        try:
+            _check_gpus(ray, gpus, address)
+            yield from _as_they_end(ray, jobs, train, gpus)
+        finally:
+            ray.shutdown()
+
+
+def _as_they_end(ray: Any, jobs: Sequence[Job], train: Train, gpus: float) -> Outcomes:
+    task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_work)
+    here = os.getcwd(), sys.argv
+    waiting = {task.options(name=job.name).remote(job, train, *here): job for job in jobs}
     try:
-        _check_gpus(ray, gpus, address)
-        task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_work)
-        here = os.getcwd(), sys.argv
-        waiting = {task.options(name=job.name).remote(job, train, *here): job for job in jobs}
         while waiting:
             ended, _ = ray.wait(list(waiting), timeout=LOOK_EVERY)
             for reference in ended:
@@ -60,7 +69,6 @@ def _outcomes(
     finally:
         for reference in waiting:
             ray.cancel(reference, force=True)
-        ray.shutdown()
 
 
 def _work(job: Job, train: Train, folder: str, command: list[str]) -> Outcome:
@@ -91,6 +99,8 @@ def import_ray(address: str | None) -> Any:
     """Ray without usage reports; where no address is given, one that keeps to this machine."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address is None:
+        # Ray lets nobody in without a token; ours is for this one, and need not be kept at home.
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         # Ray exchanges a loopback address for that of a network card, and opens its ports there,
         # except where it is not to form clusters. It reads this variable on every system.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
@@ -122,7 +132,8 @@ def connect(ray: Any, address: str | None, workers: int) -> None:
         raise
     except Exception as error:
         where = "a local Ray" if address is None else f"the Ray cluster at {address}"
-        raise UserError(f"{where} cannot be used: {describe(error)}") from None
+        hint = "" if address is None else "; if it asks for a token, set RAY_AUTH_MODE=token"
+        raise UserError(f"{where} cannot be used: {describe(error)}{hint}") from None
     finally:
         signal.signal(signal.SIGTERM, handler)
 
