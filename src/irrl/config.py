@@ -24,6 +24,7 @@ class Config:
 
     task: ClassVar[str]
     length: ClassVar[str]  # the setting that says how many steps a run has
+    yardsticks: ClassVar[tuple[str, ...]] = ()  # walkers that do not learn where to go
 
     def __post_init__(self) -> None:
         """Check the types; tasks go on to check the values."""

@@ -55,9 +55,14 @@ def run_compare(parser: Parser, arguments: list[str]) -> int:
     both = "clipped-linear,clipped-log"
     parser.option("--rewards", default=both, metavar="A,B,...", help="rewards to compare")
     parser.option("--seeds", default=3, metavar="N", help="seeds 0..N-1 of each")
+    parser.add_argument(
+        "--yardsticks",
+        metavar="A,B,...",
+        help="counting: also walkers that do not learn where to go: stay, random, sweep",
+    )
     parser.option("--out", default="runs/compare", metavar="DIR", help="folder for all of it")
     _add_engine_options(parser)
-    options, given = parse_settings(parser, arguments, without=("reward", "seed"))
+    options, given = parse_settings(parser, arguments, without=("reward", "seed", "walker"))
     at_least(options, 1, "seeds")
     rewards = reward_names(options.rewards)
     if not rewards:
@@ -67,7 +72,7 @@ def run_compare(parser: Parser, arguments: list[str]) -> int:
 
     grid: dict[str, list[Any]] = {"reward": rewards, "seed": list(range(options.seeds))}
     plan = Plan(options.task, [options.preset], given, grid, Path(options.out))
-    jobs = make_jobs(plan, tasks.make_config)
+    jobs = make_jobs(plan, tasks.make_config) + _yardsticks(plan, options)
     if _train_all(jobs, _engine(options)):
         return 1
     _tell_comparison([str(job.folder) for job in jobs], plan.out)
@@ -75,6 +80,27 @@ def run_compare(parser: Parser, arguments: list[str]) -> int:
 
 
 # --- what is to be done ---
+
+
+def _yardsticks(plan: "Plan", options: Any) -> list["Job"]:
+    """Runs beside a comparison that learn to answer, but not where to go."""
+    from irrl.rewards import unknown_name
+    from irrl.sweep import Job
+    from irrl.tasks import config_class, make_config
+
+    known = config_class(plan.task).yardsticks
+    jobs = []
+    for walker in dict.fromkeys(filter(None, (options.yardsticks or "").split(","))):
+        if not known:
+            raise UserError(f"{plan.task} has no yardsticks: leave out --yardsticks")
+        if walker not in known:
+            raise UserError(unknown_name("yardstick", walker, known))
+        for seed in plan.grid["seed"]:
+            chosen = {"reward": plan.grid["reward"][0], "walker": walker, "seed": seed}
+            config = make_config(plan.task, plan.presets[0], **plan.settings, **chosen)
+            folder = plan.out / walker / f"seed-{seed}"
+            jobs.append(Job(f"{walker} seed {seed}", folder, config))
+    return jobs
 
 
 def _read_command(parser: Parser, arguments: list[str]) -> tuple["Plan", Any]:

@@ -51,13 +51,15 @@ def test_play_draws_a_sheet_and_a_film(irrl, counting_run, tmp_path):
 def test_compare_and_plot_with_yardsticks(irrl, scenes_folder, counting_run, tmp_path):
     flags = ["--preset", "smoke", "--scenes", scenes_folder]
     result = irrl("compare", "counting", *flags, "--rewards", "clipped-log,accuracy",
-                  "--seeds", "1", "--workers", "1", "--out", "all")  # fmt: skip
+                  "--yardsticks", "stay,sweep", "--seeds", "1", "--workers", "1",
+                  "--out", "all")  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert "well founded" in result.stdout and (tmp_path / "all" / "comparison.png").exists()
-    for walker in ("stay", "sweep"):
-        arguments = ["train", "counting", *flags, "--walker", walker, "--out", tmp_path / walker]
-        assert main([str(a) for a in arguments]) == 0
-    result = irrl("plot", "all", "stay", "sweep", counting_run, "-o", "both.svg")
+    rows = json.loads((tmp_path / "all" / "comparison.json").read_text())["rewards"]
+    assert list(rows) == ["clipped-log", "accuracy", "stay (yardstick)", "sweep (yardstick)"]
+    assert rows["stay (yardstick)"]["moves"]["values"] == [0.0]
+    assert rows["sweep (yardstick)"]["moves"]["values"] == [6.0]
+    result = irrl("plot", "all", counting_run, "-o", "both.svg")
     assert result.returncode == 0, result.stderr
     text = (tmp_path / "both.svg").read_text()
     assert "stay" in text and "sweep" in text and "clipped-linear" in text
@@ -65,6 +67,14 @@ def test_compare_and_plot_with_yardsticks(irrl, scenes_folder, counting_run, tmp
     other = ["train", "counting", *flags, "--episodes", "64", "--out", tmp_path / "other" / "run"]
     assert main([str(a) for a in other]) == 0
     assert failed(irrl("plot", "all", "other"), "runs with different episodes do not compare")
+
+
+def test_yardsticks_that_are_not_there(capsys):
+    command = ["compare", "counting", "--preset", "smoke", "--yardsticks"]
+    said = failing(capsys, *command, "stand")
+    assert "unknown yardstick 'stand'" in said and "stay, random, sweep" in said
+    skills = failing(capsys, "compare", "skills", "--yardsticks", "stay")
+    assert "skills has no yardsticks" in skills
 
 
 def test_a_report_shows_walks_or_says_why_not(irrl, scenes_folder, counting_run, tmp_path):

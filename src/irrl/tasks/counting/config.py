@@ -27,6 +27,7 @@ class CountingConfig(Config):
 
     task: ClassVar[str] = "counting"
     length: ClassVar[str] = "episodes"
+    yardsticks: ClassVar[tuple[str, ...]] = WALKERS[1:]
 
     reward: str = setting("clipped-linear", "what the policy is paid; see `irrl rewards`")
     seed: int = setting(0, "root of every random stream")
