@@ -37,7 +37,7 @@ class Watch:
         self._left_before = self._left = self._steps_left()
         self._begun = time.monotonic()
         self._ids: dict[Job, TaskID] = {}
-        self._whole = self._bars.add_task("", total=max(self._total, 1), note="")
+        self._whole = self._bars.add_task("", total=self._total, note="", visible=bool(self._open))
         self._tenths = self._tenth()
 
     def __enter__(self) -> Self:
