@@ -316,6 +316,20 @@ def test_the_weight_of_entropy_follows_its_schedule(scenes_folder):
     assert lesson.entropy_weight == pytest.approx(0.1)
 
 
+def test_moves_may_cost_more_towards_the_end(scenes_folder):
+    assert make_config("counting", "smoke", discount=0.9).discount_at(200) == 0.9
+    config = make_config("counting", "smoke", discount=0.9, final_discount=0.8)
+    assert [config.discount_at(n) for n in (0, 128, 256)] == pytest.approx([0.9, 0.85, 0.8])
+    case = Case(
+        scenes_folder, discount=0.9, final_discount=0.5, lambda_=1.0, normalise_advantage=False
+    )
+    long = (case.trajectory.acted == 6).nonzero()[0, 0]
+    for done, left in ((0, 0.9), (128, 0.7)):
+        lesson = lesson_of(case.config, case.trajectory, case.paid, case.labels, done)
+        paid = case.paid[long] * left ** torch.arange(5.0, -1.0, -1.0)
+        torch.testing.assert_close(lesson.returns[:, long], paid)
+
+
 def test_the_papers_numbers():
     config = make_config("counting", "paper")
     assert (config.episodes, config.ppo_passes, config.max_moves) == (2_000_000, 10, 6)

@@ -78,6 +78,11 @@ class CountingConfig(Config):
     adam_epsilon: float = setting(1e-5, "Adam's epsilon")
     schedule: str = setting("constant", "step size over the run: constant or cosine (to zero)")
     discount: float = setting(0.99, "what a move leaves of the reward")
+    final_discount: float | None = setting(
+        None,
+        "the same at the end of the run, approached evenly: first learn to count, then to hurry; "
+        "as at the beginning if left open",
+    )
     lambda_: float = setting(
         0.99, "how far the reward counts as it came, and not as the value head expects"
     )
@@ -127,6 +132,9 @@ class CountingConfig(Config):
         )
         self.require("adam_epsilon max_gradient clip", lambda v: v > 0, "positive")
         self.require("discount lambda_", lambda v: 0 <= v <= 1, "between 0 and 1")
+        self.require(
+            "final_discount", lambda v: v is None or 0 <= v <= 1, "between 0 and 1, or left open"
+        )
         self.require("dropout", lambda v: 0 <= v < 1, "at least 0 and below 1")
         self.require("max_moves", lambda v: 1 <= v < VIEWS, f"between 1 and {VIEWS - 1}")
         self.require(
@@ -185,6 +193,11 @@ class CountingConfig(Config):
     def entropy_weight_at(self, episode: int) -> float:
         """Weight of the policy's entropy after so many episodes."""
         return self.entropy_weight * self._share_left(self.entropy_schedule, episode)
+
+    def discount_at(self, episode: int) -> float:
+        """What a move leaves of the reward after so many episodes."""
+        final = self.discount if self.final_discount is None else self.final_discount
+        return self.discount + (final - self.discount) * episode / self.episodes
 
     def _share_left(self, schedule: str, episode: int) -> float:
         cosine = 0.5 * (1.0 + math.cos(math.pi * episode / self.episodes))

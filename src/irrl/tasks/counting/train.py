@@ -168,7 +168,7 @@ def lesson_of(
     """How much better than expected each action was, and what followed it."""
     moved = trajectory.taken & (trajectory.actions != STOP)
     reward_t = torch.where(trajectory.ended, paid, 0.0) - config.move_cost * moved
-    discount_t = config.discount * (trajectory.taken & ~trajectory.ended)
+    discount_t = config.discount_at(done) * (trajectory.taken & ~trajectory.ended)
     advantage = gae(reward_t, discount_t, trajectory.value, config.lambda_)
     returns = advantage + trajectory.value
     if config.normalise_advantage:
