@@ -17,8 +17,8 @@ paper's RAM); not all of them are needed, such as gradients of the input: 23 mil
 
 For counting: pictures per second painted on one core at 256 x 256, and the share of what a bare
 MuJoCo loop (update, render, read) of the same scene reaches, in turns, the best round of each; and
-views per second trained with the `fast` preset on scenes made for this, with the share of time that
-painting one picture of each view once, rolling out and learning take.
+views per second trained with the `fast` and `paper` presets on scenes made for this, with the share
+of time that painting one picture of each view once, rolling out and learning take.
 """
 
 import argparse
@@ -214,11 +214,15 @@ def share_of_data(config: Any, rate: float) -> float:
 
 # --- counting ---
 
-PAINTED, PAINT_ROUNDS, COUNTING_SCENES, BATCHES = 240, 8, 64, 3
+PAINTED, PAINT_ROUNDS, COUNTING_SCENES, PAPER_SCENES, BATCHES = 240, 8, 64, 8, 3
 
 
 def counting() -> dict[str, Any]:
-    result = {"painting, 256 x 256": measure_painting(), "fast": measure_counting()}
+    result = {
+        "painting, 256 x 256": measure_painting(),
+        "fast": measure_counting("fast", COUNTING_SCENES, BATCHES),
+        "paper": measure_counting("paper", PAPER_SCENES, 1),
+    }
     for name, row in result.items():
         print(f"{name}:", ", ".join(f"{k} {v:,}" for k, v in row.items()), flush=True)
     return result
@@ -268,32 +272,38 @@ def bare_loop(painter: Any) -> None:
         mujoco.mjr_readPixels(painter.pixels, None, painter.area, painter.context)
 
 
-def measure_counting() -> dict[str, float]:
-    """Batches of the `fast` preset, on a few scenes: which ones makes no difference."""
+def measure_counting(name: str, scenes: int, batches: int) -> dict[str, float]:
+    """Batches of a preset, on a few scenes and with any weights: which makes no difference."""
     import tempfile
 
     import torch
+    from safetensors.torch import save_file
 
     from irrl.parallel import parts_in_parallel
     from irrl.tasks.counting.data import load_split
     from irrl.tasks.counting.dataset import Plan, make_scenes
     from irrl.tasks.counting.images import make_images
+    from irrl.tasks.counting.resnet import ResNet18
     from irrl.tasks.counting.rollout import draw_batch, rollout
     from irrl.tasks.counting.scene import VIEWS
     from irrl.tasks.counting.state import initial_learner
     from irrl.tasks.counting.train import cut_draws, learn_batch
 
     with tempfile.TemporaryDirectory() as folder:
-        preset: Any = make_config("counting")
-        config: Any = make_config("counting", scenes=folder, train_scenes=None)
-        make_scenes(Path(folder), Plan(0, COUNTING_SCENES, 1))
+        preset: Any = make_config("counting", name)
+        settings: dict[str, Any] = {"scenes": folder, "train_scenes": None}
+        if preset.encoder == "resnet18":
+            settings["backbone_weights"] = f"{folder}/weights.safetensors"
+            save_file(ResNet18().state_dict(), settings["backbone_weights"])
+        config: Any = make_config("counting", name, **settings)
+        make_scenes(Path(folder), Plan(0, scenes, 1))
         painting = seconds(lambda: make_images(Path(folder), config.resolution))
         split = load_split(config, "train")
         device = torch.device("cpu")
         learner = initial_learner(config, device)
         views, learning, rolling = [], [], []
         with parts_in_parallel(device, config.parts) as each:
-            for number in range(1 + BATCHES):
+            for number in range(1 + batches):
                 draws = draw_batch(config, number * config.batch_episodes, len(split))
                 parts = cut_draws(config, draws)
                 begun = time.perf_counter()
@@ -304,9 +314,9 @@ def measure_counting() -> dict[str, float]:
                 learn_batch(config, learner, split, draws, number * config.batch_episodes, each)
                 learning.append(time.perf_counter() - begun)  # it rolls out, too
     total, rolled = sum(learning[1:]), sum(rolling[1:])
-    episodes = BATCHES * config.batch_episodes
-    pictures = painting / ((COUNTING_SCENES + 1) * VIEWS)
-    painted = pictures * VIEWS * preset.train_scenes * episodes / config.episodes
+    episodes = batches * config.batch_episodes
+    pictures = painting / ((scenes + 1) * VIEWS)
+    painted = pictures * VIEWS * (preset.train_scenes or Plan.train) * episodes / config.episodes
     return {
         "threads": torch.get_num_threads(),
         "episodes_per_second": round(episodes / total, 1),
