@@ -151,7 +151,8 @@ STUDIES = {
         "with the same network, but not where to go: stay answers from the first view, random "
         "turns or stops by chance, sweep walks six moves to the opposite side. An answer is "
         "well-founded if each cube to be counted was seen in some view taken.",
-        f"counting --rewards {THREE} --seeds 3 --yardsticks stay,random,sweep --parts 1",
+        f"counting --rewards {THREE} --seeds 3 --yardsticks stay,random,sweep "
+        "--yardstick-seeds 1 --parts 1",
         authors=texts("counting"),
         hours=1.0,
     ),

@@ -60,10 +60,15 @@ def run_compare(parser: Parser, arguments: list[str]) -> int:
         metavar="A,B,...",
         help="counting: also walkers that do not learn where to go: stay, random, sweep",
     )
+    parser.add_argument(
+        "--yardstick-seeds", type=int, metavar="N", help="of each yardstick (default: --seeds)"
+    )
     parser.option("--out", default="runs/compare", metavar="DIR", help="folder for all of it")
     _add_engine_options(parser)
     options, given = parse_settings(parser, arguments, without=("reward", "seed", "walker"))
-    at_least(options, 1, "seeds")
+    if options.yardstick_seeds is None:
+        options.yardstick_seeds = options.seeds
+    at_least(options, 1, "seeds", "yardstick_seeds")
     rewards = reward_names(options.rewards)
     if not rewards:
         raise UserError("rewards must name at least one reward, such as clipped-linear")
@@ -95,7 +100,7 @@ def _yardsticks(plan: "Plan", options: Any) -> list["Job"]:
             raise UserError(f"{plan.task} has no yardsticks: leave out --yardsticks")
         if walker not in known:
             raise UserError(unknown_name("yardstick", walker, known))
-        for seed in plan.grid["seed"]:
+        for seed in range(options.yardstick_seeds):
             chosen = {"reward": plan.grid["reward"][0], "walker": walker, "seed": seed}
             config = make_config(plan.task, plan.presets[0], **plan.settings, **chosen)
             folder = plan.out / walker / f"seed-{seed}"

@@ -75,6 +75,8 @@ def test_yardsticks_that_are_not_there(capsys):
     assert "unknown yardstick 'stand'" in said and "stay, random, sweep" in said
     skills = failing(capsys, "compare", "skills", "--yardsticks", "stay")
     assert "skills has no yardsticks" in skills
+    none = failing(capsys, *command, "stay", "--yardstick-seeds", "0")
+    assert "yardstick-seeds must be at least 1" in none
 
 
 def test_a_report_shows_walks_or_says_why_not(irrl, scenes_folder, counting_run, tmp_path):
