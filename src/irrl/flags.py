@@ -110,8 +110,11 @@ def yes_or_no(text: str) -> bool:
 
 def at_least(options: argparse.Namespace, smallest: int, *names: str) -> None:
     for name in names:
-        if getattr(options, name) < smallest:
-            raise UserError(f"{name} must be at least {smallest}, got {getattr(options, name)}")
+        value = getattr(options, name)
+        if value < smallest:
+            from irrl.config import flag_name
+
+            raise UserError(f"{flag_name(name)} must be at least {smallest}, got {value}")
 
 
 def reward_names(text: str | None) -> list[str]:
