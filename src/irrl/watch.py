@@ -58,6 +58,8 @@ class Watch:
         for job, step in self._open.items():
             row = last_row(job.folder)
             if row is not None and row["step"] != step:
+                # a resumed run goes back to its checkpoint: that is work to do, not lost pace
+                self._left_before += max(step - row["step"], 0)
                 self._open[job] = row["step"]
                 self._show(job, row)
         if outcome is not None:
