@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from irrl.authors import curve_point, texts
-from irrl.report import THRESHOLD, markdown_table, standings, steps_to_threshold
+from irrl.report import THRESHOLD, YARDSTICK, markdown_table, standings, steps_to_threshold
 from irrl.stats import Estimate, Reached, mean_estimate
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -400,7 +400,7 @@ def beside(name: str, study: Study) -> dict[str, dict[str, str]]:
 
 
 def to_threshold(curves: dict[str, list], label: str) -> Reached:
-    folder = label.removesuffix(" (oracle)")
+    folder = label.removesuffix(" (oracle)").removesuffix(YARDSTICK)
     rows = [points for key, points in curves.items() if key.split("/")[0] == folder]
     return steps_to_threshold((np.array(rows[0])[:, 0], np.array(rows)[:, :, 1]))
 

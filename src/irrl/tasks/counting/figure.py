@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from irrl.plots import draw_curves, plt
 from irrl.report import group_by_reward, learning_curves, require_alike
@@ -41,6 +42,7 @@ def comparison_figure(runs: Sequence[Run]) -> Figure:
             if alike:
                 draw_yardstick(panel, walker, alike, metric)
         panel.set(xlabel="episodes", ylabel=title)
+        panel.xaxis.set_major_formatter(EngFormatter(sep=""))
         panel.legend(frameon=False, fontsize=8)
     for panel in axes[:2]:
         panel.set_ylim(0, 100)
