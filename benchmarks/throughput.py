@@ -289,11 +289,12 @@ def measure_counting(name: str, scenes: int, batches: int) -> dict[str, float]:
     from irrl.tasks.counting.state import initial_learner
     from irrl.tasks.counting.train import cut_draws, learn_batch
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as root:
+        folder = f"{root}/scenes"
         preset: Any = make_config("counting", name)
         settings: dict[str, Any] = {"scenes": folder, "train_scenes": None}
         if preset.encoder == "resnet18":
-            settings["backbone_weights"] = f"{folder}/weights.safetensors"
+            settings["backbone_weights"] = f"{root}/weights.safetensors"
             save_file(ResNet18().state_dict(), settings["backbone_weights"])
         config: Any = make_config("counting", name, **settings)
         make_scenes(Path(folder), Plan(0, scenes, 1))
