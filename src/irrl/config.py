@@ -82,6 +82,14 @@ class Config:
         return cls(**settings)
 
 
+SCHEDULES = ("constant", "cosine")
+
+
+def share_left(schedule: str, done: float, total: float) -> float:
+    """What a schedule leaves of a setting on the way: all of it, or a cosine from 1 to 0."""
+    return 0.5 * (1.0 + math.cos(math.pi * done / total)) if schedule == "cosine" else 1.0
+
+
 def flag_name(name: str) -> str:
     """How the command line spells a setting, without the dashes in front."""
     return name.rstrip("_").replace("_", "-")

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from irrl.errors import UserError
 from irrl.noise import DeltaNoise
 from irrl.plots import G_FUNCTIONS, ORACLE, curve_panels, noise_theory, reward_shapes
-from irrl.report import group_by_reward, learning_curves, require_same_version
+from irrl.report import group_by_reward, is_yardstick, learning_curves, require_same_version
 from irrl.rewards import REWARDS
 from irrl.run import Run
 from irrl.tasks import MERIT, config_class, task_module
@@ -49,7 +49,7 @@ def task_of(runs: Sequence[Run], *allowed: str) -> str:
 
 def alike(runs: Sequence[Run]) -> Groups:
     """Learned runs by reward, if they compare."""
-    learned = [run for run in runs if run.settings.get("walker", "learned") == "learned"]
+    learned = [run for run in runs if not is_yardstick(run)]
     if not learned:
         raise UserError("there are only yardsticks, no runs that learned")
     task_module(learned[0].task, "figure").check_alike(learned)

@@ -1,7 +1,6 @@
 """Progress of long work: live bars on a terminal, a line now and then elsewhere."""
 
 import sys
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
@@ -41,12 +40,7 @@ class Bars:
         self._bars.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._bars.stop()
 
     def update(self, name: str, done: int, total: int, row: dict[str, Any] | None = None) -> None:

@@ -48,11 +48,15 @@ def require_alike(runs: Sequence[Run], names: Sequence[str]) -> None:
             raise UserError(f"runs with different {name.replace('_', ' ')} do not compare: {shown}")
 
 
+def is_yardstick(run: Run) -> bool:
+    """Whether a run learned to answer, but not where to go."""
+    return run.settings.get("walker", "learned") != "learned"
+
+
 def label_of(run: Run) -> str:
     """What a run is called in tables: its reward, by an oracle, or a yardstick that needs none."""
-    walker = run.settings.get("walker", "learned")
-    if walker != "learned":
-        return f"{walker}{YARDSTICK}"
+    if is_yardstick(run):
+        return run.settings["walker"] + YARDSTICK
     return run.settings["reward"] + (ORACLE if run.settings.get("oracle") else "")
 
 
@@ -65,7 +69,7 @@ def group_by_reward(runs: Sequence[Run]) -> dict[str, list[Run]]:
     if len(tasks) != 1:
         raise UserError(f"runs of different tasks cannot be compared: {', '.join(sorted(tasks))}")
     groups: dict[str, list[Run]] = {}
-    for run in sorted(runs, key=lambda run: label_of(run).endswith(YARDSTICK)):
+    for run in sorted(runs, key=is_yardstick):
         groups.setdefault(label_of(run), []).append(run)
     for name, group in groups.items():
         group.sort(key=lambda run: run.settings["seed"])
@@ -169,14 +173,13 @@ def comparison(runs: Sequence[Run], metrics: Sequence[str]) -> dict[str, Any]:
     how each reward stands beside the reference.
     """
     groups = group_by_reward(runs)
-    finals = {name: [run.summary()[metrics[0]] for run in g] for name, g in groups.items()}
-    beside = standings(finals)
+    summaries = {name: [run.summary() for run in group] for name, group in groups.items()}
+    beside = standings({name: [s[metrics[0]] for s in found] for name, found in summaries.items()})
     table: dict[str, Any] = {}
     for name, group in groups.items():
-        summaries = [run.summary() for run in group]
         table[name] = {
             "seeds": [run.settings["seed"] for run in group],
-            **{metric: _figures([s[metric] for s in summaries]) for metric in metrics},
+            **{metric: _figures([s[metric] for s in summaries[name]]) for metric in metrics},
             **_figures_of_curves(learning_curves(group, metrics[0])),
             "standing": _standing_json(beside.get(name)),
         }

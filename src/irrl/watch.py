@@ -6,7 +6,6 @@ It looks at nothing but run folders, so it does not matter who trains them, and 
 import sys
 import time
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -45,12 +44,7 @@ class Watch:
         self.look(None)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._bars.stop()
 
     def look(self, outcome: Outcome | None) -> None:

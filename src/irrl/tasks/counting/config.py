@@ -1,10 +1,9 @@
 """Settings of object counting. The defaults are the authors' set-up, with the PPO of BabyAI."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from irrl.config import Config, setting
+from irrl.config import SCHEDULES, Config, setting, share_left
 from irrl.errors import UserError
 from irrl.tasks.counting.scene import RESOLUTION, VIEWS
 
@@ -13,7 +12,6 @@ WALKERS = ("learned", "stay", "random", "sweep")
 ENCODERS = ("small", "resnet18")
 CORES = ("rnn", "gru")
 SUPERVISIONS = ("last", "all")
-SCHEDULES = ("constant", "cosine")
 
 
 @dataclass(frozen=True)
@@ -188,17 +186,13 @@ class CountingConfig(Config):
 
     def step_size_at(self, episode: int) -> float:
         """Adam's step size after so many episodes."""
-        return self.learning_rate * self._share_left(self.schedule, episode)
+        return self.learning_rate * share_left(self.schedule, episode, self.episodes)
 
     def entropy_weight_at(self, episode: int) -> float:
         """Weight of the policy's entropy after so many episodes."""
-        return self.entropy_weight * self._share_left(self.entropy_schedule, episode)
+        return self.entropy_weight * share_left(self.entropy_schedule, episode, self.episodes)
 
     def discount_at(self, episode: int) -> float:
         """What a move leaves of the reward after so many episodes."""
         final = self.discount if self.final_discount is None else self.final_discount
         return self.discount + (final - self.discount) * episode / self.episodes
-
-    def _share_left(self, schedule: str, episode: int) -> float:
-        cosine = 0.5 * (1.0 + math.cos(math.pi * episode / self.episodes))
-        return cosine if schedule == "cosine" else 1.0

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from irrl.plots import draw_curves, plt
-from irrl.report import group_by_reward, learning_curves, require_alike
+from irrl.report import group_by_reward, is_yardstick, learning_curves, require_alike
 from irrl.run import Run
 
 METRICS = ("accuracy", "well_founded", "moves", "seconds")
@@ -31,7 +31,7 @@ def check_alike(runs: Sequence[Run]) -> None:
 def comparison_figure(runs: Sequence[Run]) -> Figure:
     """Three metrics over episodes, in colour for each reward and grey for each yardstick."""
     check_alike(runs)
-    learned = [run for run in runs if run.settings["walker"] not in YARDSTICKS]
+    learned = [run for run in runs if not is_yardstick(run)]
     groups = group_by_reward(learned) if learned else {}
     figure, axes = plt.subplots(1, 3, figsize=(14.0, 4.0), layout="constrained")
     for panel, (metric, title) in zip(axes, PANELS.items(), strict=True):

@@ -4,7 +4,6 @@ import ctypes.util
 import math
 import os
 import sys
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -173,12 +172,7 @@ class Painter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from irrl.config import Config, setting
+from irrl.config import SCHEDULES, Config, setting, share_left
 from irrl.errors import UserError
 from irrl.rewards import REWARDS
 
@@ -13,7 +13,6 @@ CORES = ("rnn", "gru", "map")
 MOVES = ("absolute", "relative", "centred")
 CREDITS = ("final", "dense")
 SUPERVISIONS = ("last", "all")
-SCHEDULES = ("constant", "cosine")
 PLACEMENTS = ("paper", "uniform")
 DIGIT = 28
 
@@ -197,7 +196,6 @@ class DigitsConfig(Config):
     def step_sizes_at(self, epoch: float) -> tuple[float, float]:
         """Step sizes of discriminator and policy after so many epochs."""
         assert self.policy_learning_rate is not None
-        cosine = 0.5 * (1.0 + math.cos(math.pi * epoch / self.epochs))
-        factor = cosine if self.schedule == "cosine" else 1.0
+        factor = share_left(self.schedule, epoch, self.epochs)
         warm = 1.0 if epoch >= self.policy_warmup_epochs else epoch / self.policy_warmup_epochs
         return factor * self.learning_rate, factor * warm * self.policy_learning_rate

@@ -1,0 +1,208 @@
+"""`docs/results.md` and the README's tables, from the small data in `results/`."""
+
+import json
+from typing import Any
+
+import numpy as np
+from studies import COLUMNS, RESULTS, ROOT, SCENES, STUDIES, THREE, Study
+
+from irrl.authors import texts
+from irrl.report import THRESHOLD, YARDSTICK, markdown_table, standings, steps_to_threshold
+from irrl.stats import Estimate, Reached, mean_estimate
+
+
+def write_documents() -> None:
+    parts = [
+        "# Results\n\nWritten by `benchmarks/results.py` from the run folders; do not edit by "
+        "hand. Means over seeds with a 95 % t interval; steps to a threshold are the median with "
+        "its interval, and how many seeds get there; P is how often a seed of one reward is above "
+        "one of the other, p that of a one-sided permutation test. `n skills` is Eq. 9 under the "
+        "policy that was trained, exact, not sampled; `greedy` leaves out its random actions. "
+        "Accuracy of digits is that of episodes without chance: on validation canvases at the end "
+        "of a run, on canvases with test digits beside it. Counting is measured on scenes that "
+        "were not trained on, with the likeliest action each time.\n"
+    ]
+    for name, study in STUDIES.items():
+        if is_there(name):
+            result = load(name)
+            changed = ", with changes" if result["dirty"] else ""
+            parts.append(
+                f"\n## {study.title}\n\n{study.text}\n\n    irrl compare {study.flags}\n\n"
+                f"commit {commits(result)}{changed}; data in `results/{name}/`\n\n"
+                f"{table(result, study, beside=beside(name, study))}\n"
+                f"![{study.title}](../results/{name}/comparison.png)\n"
+            )
+    if is_there("digits-oracle"):
+        parts.append(f"\n### What the oracle adds\n\n{oracle_table()}")
+    if (RESULTS / "digits-noise.json").exists():
+        parts.append(noise_section())
+    (ROOT / "docs" / "results.md").write_text("".join(parts))
+    readme = (ROOT / "README.md").read_text()
+    readme = fill(readme, "results", skills_block())
+    if is_there("digits-ram"):
+        readme = fill(readme, "digits", digits_block())
+    if is_there("counting"):
+        readme = fill(readme, "counting", counting_block())
+    (ROOT / "README.md").write_text(readme)
+
+
+def fill(text: str, name: str, block: str) -> str:
+    """Put a block between two marks."""
+    before, rest = text.split(f"<!-- {name} -->\n")
+    after = rest.split(f"<!-- end of {name} -->\n")[1]
+    return f"{before}<!-- {name} -->\n{block}<!-- end of {name} -->\n{after}"
+
+
+def skills_block() -> str:
+    fast = load("skills-fast")
+    visits, optimistic = (
+        str(Estimate(**load(name)["rewards"]["clipped-log"]["n_skills"]["mean"]))
+        for name in ("skills-visits", "skills-optimistic-log")
+    )
+    return (
+        f"{table(fast, STUDIES['skills-fast'])}\n"
+        f"`irrl compare {STUDIES['skills-fast'].flags}`, commit {commits(fast)}\n\n"
+        "Beyond the paper: `--preset visits`, a bonus for rarely visited cells in place of an "
+        f"ensemble, learns **{visits}** skills. And a caveat: given initial values of its own "
+        f"scale, the clipped log learns {optimistic}. [All results](docs/results.md), each with "
+        "its command.\n"
+    )
+
+
+def digits_block() -> str:
+    """RAM and DT-RAM side by side, with what the authors reached."""
+    models = {"RAM": ("digits-ram", "ram"), "DT-RAM": ("digits-dt-ram", "dt-ram")}
+    models = {title: pair for title, pair in models.items() if is_there(pair[0])}
+    rows = []
+    for name in THREE.split(","):
+        row = [name]
+        for study, model in models.values():
+            figures = load(study)["rewards"][name]["accuracy"]["mean"]
+            row += [f"**{Estimate(**figures)}**", texts(model)[name]]
+        if is_there("digits-oracle"):
+            oracle = load("digits-oracle")["rewards"][f"{name} (oracle)"]["accuracy"]["mean"]
+            row.append(str(Estimate(**oracle)))
+        rows.append(row)
+    header = ["reward"]
+    for title in models:
+        header += [title, "authors, 1500 epochs"]
+    if is_there("digits-oracle"):
+        header.append("RAM, paid by an oracle")
+    lines = [
+        f"`irrl compare {STUDIES[study].flags}`, commit {commits(load(study))}"
+        for study, _ in (*models.values(), ("digits-oracle", ""))
+        if is_there(study)
+    ]
+    return (
+        "Hard attention on Cluttered MNIST, validation accuracy in percent, and what the authors "
+        f"reached in 1500 epochs:\n\n{markdown_table(header, rows)}\n" + "  \n".join(lines) + "\n"
+    )
+
+
+def counting_block() -> str:
+    result, study = load("counting"), STUDIES["counting"]
+    return (
+        "Counting cubes some of which are hidden, walking around the table: 1,000 new scenes, and "
+        f"what the authors reached in 2 million episodes.\n\n{table(result, study)}\n"
+        f"`irrl {' '.join(SCENES)} --out scenes`, then `irrl compare {study.flags}`, commit "
+        f"{commits(result)}\n\n"
+        "![Learning curves of three rewards and three yardsticks](results/counting/comparison.png)"
+        "\n\n![The same scenes, walked by agents that were paid differently]"
+        "(results/counting-play.png)\n"
+    )
+
+
+def oracle_table() -> str:
+    """Accuracy with the oracle less accuracy without, of the same seeds."""
+    online, oracle = load("digits-ram")["rewards"], load("digits-oracle")["rewards"]
+    rows = []
+    for name in THREE.split(","):
+        with_oracle = oracle[f"{name} (oracle)"]["accuracy"]
+        pairs = zip(with_oracle["values"], online[name]["accuracy"]["values"], strict=True)
+        gap = mean_estimate([a - b for a, b in pairs])
+        shown = [str(Estimate(**f["mean"])) for f in (online[name]["accuracy"], with_oracle)]
+        rows.append([name, *shown, f"**{gap}**"])
+    return markdown_table(["reward", "online", "oracle", "gap, seed by seed"], rows)
+
+
+def noise_section() -> str:
+    measured = json.loads((RESULTS / "digits-noise.json").read_text())
+    rows, noise = [], []
+    for run, figures in measured["runs"].items():
+        name = run.split("/")[-2]
+        for d in figures["delta"]:
+            shown = [f"{d[k]:+.3f}" for k in ("mean", "deviation", "skewness")]
+            p = [f"{d[k]:.2g}" for k in ("p_zero_mean", "p_symmetric")]
+            rows.append([name, str(d["epoch"]), *shown, *p])
+        for r in figures["rewards"]:
+            keys = ("bias", "predicted_bias", "deviation", "predicted_deviation")
+            if r["reward"] == name:
+                noise.append([name, str(r["epoch"]), *(f"{r[k]:+.3f}" for k in keys)])
+    first = [
+        "run paid by",
+        "epoch",
+        "mean",
+        "deviation",
+        "skewness",
+        "p(zero mean)",
+        "p(symmetric)",
+    ]
+    second = ["reward", "epoch", "bias", "2nd order", "deviation", "2nd order"]
+    return (
+        "\n## Discriminator noise, measured\n\nPosterior of the true label by the online "
+        "discriminator less that by the oracle, on the same glimpses of 1,000 test canvases.\n\n"
+        f"    {measured['command']}\n\ncommit {measured['commit'][:10]}; data in "
+        f"`results/digits-noise.json`\n\n{markdown_table(first, rows)}\n"
+        "What this noise does to the reward that paid the run, and what `irrl.noise` predicts from "
+        f"its first moments:\n\n{markdown_table(second, noise)}\n"
+        "![Violins of discriminator noise](../results/digits-noise.png)\n"
+    )
+
+
+def is_there(study: str) -> bool:
+    return (RESULTS / study / "comparison.json").exists()
+
+
+def load(study: str) -> dict[str, Any]:
+    return json.loads((RESULTS / study / "comparison.json").read_text())
+
+
+def commits(result: dict[str, Any]) -> str:
+    return ", ".join(commit[:10] for commit in result["commits"])
+
+
+def beside(name: str, study: Study) -> dict[str, dict[str, str]]:
+    """Columns more, from the values and curves that are kept: title -> reward -> cell."""
+    merit = COLUMNS[study.task].metrics[0]
+    finals = {r: figures[merit]["values"] for r, figures in load(name)["rewards"].items()}
+    curves = json.loads((RESULTS / name / "curves.json").read_text())
+    speeds = {r: to_threshold(curves, r) for r in finals}
+    columns = {}
+    if any(speed.reached for speed in speeds.values()):
+        columns[f"steps to {THRESHOLD:g}"] = {r: str(speed) for r, speed in speeds.items()}
+    found = standings(finals)
+    if found and min(map(len, finals.values())) > 1:
+        reference = next(iter(found.values())).reference
+        columns[f"P({reference} above it)"] = {r: str(s) for r, s in found.items()}
+    return columns
+
+
+def to_threshold(curves: dict[str, list], label: str) -> Reached:
+    folder = label.removesuffix(" (oracle)").removesuffix(YARDSTICK)
+    rows = [points for key, points in curves.items() if key.split("/")[0] == folder]
+    return steps_to_threshold((np.array(rows[0])[:, 0], np.array(rows)[:, :, 1]))
+
+
+def table(
+    result: dict[str, Any], study: Study, beside: dict[str, dict[str, str]] | None = None
+) -> str:
+    metrics, titles = COLUMNS[study.task]
+    more = beside or {}
+    rows = []
+    for name, figures in result["rewards"].items():
+        shown = [str(Estimate(**figures[metric]["mean"])) for metric in metrics]
+        row = [name, str(len(figures["seeds"])), f"**{shown[0]}**", *shown[1:]]
+        row += [cells.get(name, "-") for cells in more.values()]
+        rows.append([*row, study.authors.get(name, "-")] if study.authors else row)
+    header = ["reward", "seeds", *titles, *more]
+    return markdown_table([*header, f"authors' {titles[0]}"] if study.authors else header, rows)

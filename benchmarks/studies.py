@@ -1,0 +1,145 @@
+"""The studies behind `results/`: which runs each has, and what its table shows."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from irrl.authors import curve_point, texts
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results"
+
+ALL = "clipped-linear,clipped-log,linear,accuracy,disdain"
+THREE = "clipped-linear,clipped-log,accuracy"
+ORACLE = "runs/results/digits-ram-100/clipped-linear/seed-0"
+
+
+class Study(NamedTuple):
+    """Runs of `irrl compare`, and how they are shown."""
+
+    title: str
+    text: str
+    flags: str
+    authors: dict[str, str] | None = None
+    hours: float = 0.0  # on two cores, where it is long
+
+    @property
+    def task(self) -> str:
+        return self.flags.split()[0]
+
+
+class Columns(NamedTuple):
+    """What a task's tables show: metrics and their titles; the first is the figure of merit."""
+
+    metrics: tuple[str, ...]
+    titles: tuple[str, ...]
+
+
+COLUMNS = {
+    "skills": Columns(
+        ("n_skills", "n_skills_greedy", "cells_reached"), ("n skills", "greedy", "cells reached")
+    ),
+    "digits": Columns(
+        ("accuracy", "test_accuracy", "steps"), ("validation %", "test %", "glimpses")
+    ),
+    "counting": Columns(
+        ("accuracy", "well_founded", "moves"), ("right %", "right and well-founded %", "moves")
+    ),
+}
+
+
+STUDIES = {
+    "skills-fast": Study(
+        "Five rewards",
+        "The `fast` preset. The ceiling is 97.6 skills.",
+        f"skills --rewards {ALL} --seeds 5",
+        authors=texts("skills"),
+    ),
+    "skills-paper": Study(
+        "The authors' set-up at full length",
+        "40 million iterations with SGD 0.004, as the authors ran it, one seed: does `fast` stand "
+        "for it?",
+        "skills --preset paper --rewards clipped-linear,clipped-log,linear,accuracy --seeds 1",
+        authors=texts("skills"),
+        hours=0.5,
+    ),
+    "skills-visits": Study(
+        "Beyond the paper: a bonus for rarely visited cells",
+        "The `visits` preset: no ensemble, no random actions. A code is drawn to cells in which "
+        "none ends yet. No posterior can do that: there the discriminator is ignorant, and every "
+        "clipped reward about zero.",
+        "skills --preset visits --rewards clipped-log --seeds 5",
+    ),
+    "skills-disdain-greedy": Study(
+        "DISDAIN without random actions",
+        "For a fair comparison with `visits`: random actions alone cost a skill or two.",
+        "skills --rewards disdain --seeds 5 --epsilon 0",
+    ),
+    "skills-optimistic-log": Study(
+        "Is it the shape, or the optimism? The clipped log with initial values of its own scale",
+        "Q tables start uniform in [0, 1). That is optimistic beside a reward of at most 0.99, "
+        "and pessimistic beside one of at most log 128 = 4.85. Here the clipped log starts in "
+        "[0, 4.85), and most of its gap to the clipped linear reward is gone.",
+        "skills --rewards clipped-log --seeds 5 --initial-value 4.852",
+    ),
+    "skills-pessimistic-linear": Study(
+        "The converse: the clipped linear reward with initial values as small as the log's",
+        "Here the clipped linear reward starts in [0, 0.206), as far below its range as [0, 1) is "
+        "below that of the log. It does not mind; the log does.",
+        "skills --rewards clipped-linear --seeds 5 --initial-value 0.206",
+    ),
+    "skills-small-map": Study(
+        "The small map",
+        "24 codes, 8 steps, 22 cells other than the start within reach: at most 21.4 skills.",
+        f"skills --preset small-map --rewards {ALL} --seeds 5",
+    ),
+    "digits-ram": Study(
+        "RAM on Cluttered MNIST: three rewards",
+        "The `fast` recipe, ten epochs of its schedule.",
+        f"digits --rewards {THREE} --seeds 3 --epochs 10 --checkpoint-every 2 --parts 1",
+        authors=texts("ram"),
+        hours=0.5,
+    ),
+    "digits-dt-ram": Study(
+        "DT-RAM: three rewards",
+        "The same for the model that decides when it has seen enough.",
+        f"digits --model dt-ram --rewards {THREE} --seeds 3 --epochs 10 --parts 1",
+        authors=texts("dt-ram"),
+        hours=0.5,
+    ),
+    "digits-ram-100": Study(
+        "RAM, the whole `fast` preset",
+        "100 epochs. The discriminator of this run is the oracle of the studies below.",
+        "digits --rewards clipped-linear --seeds 1 --parts 1",
+        authors={
+            "clipped-linear": " ".join(
+                (
+                    f"{curve_point('ram', 'clipped-linear', 100)} at 100 epochs,",
+                    f"{curve_point('ram', 'clipped-linear', 1400)} at 1400",
+                )
+            )
+        },
+        hours=0.5,
+    ),
+    "digits-oracle": Study(
+        "RAM paid by an oracle (reward hacking)",
+        "The runs of the first study once more, paid by the frozen discriminator of a converged "
+        "run. What a reward loses to the noise of a discriminator that is still learning is the "
+        "gap between the two.",
+        f"digits --oracle {ORACLE} --rewards {THREE} --seeds 3 --epochs 10 --parts 1",
+        hours=0.6,
+    ),
+    "counting": Study(
+        "Counting under occlusion: three rewards and three yardsticks",
+        "The `fast` preset, but shorter and less patient in the beginning; 1,000 scenes that were "
+        "not trained on. The yardsticks learn to answer "
+        "with the same network, but not where to go: stay answers from the first view, random "
+        "turns or stops by chance, sweep walks six moves to the opposite side. An answer is "
+        "well-founded if each cube to be counted was seen in some view taken.",
+        f"counting --rewards {THREE} --seeds 3 --yardsticks stay,random,sweep "
+        "--yardstick-seeds 1 --episodes 80000 --discount 0.95 --parts 1",
+        authors=texts("counting"),
+        hours=1.0,
+    ),
+}
+SCENES = ("data", "scenes", "--train", "20000", "--eval", "1000", "--resolution", "64")
+"""What counting trains on, in the folder `scenes`."""
