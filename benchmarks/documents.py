@@ -32,8 +32,10 @@ def write_documents() -> None:
                 f"{table(result, study, beside=beside(name, study))}\n"
                 f"![{study.title}](../results/{name}/comparison.png)\n"
             )
+            if study.epoch_by_epoch:
+                parts.append(f"\nValidation accuracy after each epoch:\n\n{epochs_table(name)}")
     if is_there("digits-oracle"):
-        parts.append(f"\n### What the oracle adds\n\n{oracle_table()}")
+        parts.append(f"\n## What the oracle adds\n\n{oracle_table()}")
     if (RESULTS / "digits-noise.json").exists():
         parts.append(noise_section())
     (ROOT / "docs" / "results.md").write_text("".join(parts))
@@ -110,6 +112,17 @@ def counting_block() -> str:
         "\n\n![The same scenes, walked by agents that were paid differently]"
         "(results/counting-play.png)\n"
     )
+
+
+def epochs_table(name: str) -> str:
+    """The figure of merit after each epoch: who leads while the discriminator is immature."""
+    curves = json.loads((RESULTS / name / "curves.json").read_text())
+    epochs = [epoch for epoch, _ in next(iter(curves.values()))[1:]]
+    rows = []
+    for reward in load(name)["rewards"]:
+        runs = np.array([c for key, c in curves.items() if key.split("/")[0] == reward])
+        rows.append([reward, *(str(mean_estimate(runs[:, epoch, 1])) for epoch in epochs)])
+    return markdown_table(["reward", *(f"epoch {epoch}" for epoch in epochs)], rows)
 
 
 def oracle_table() -> str:

@@ -26,6 +26,7 @@ class Study(NamedTuple):
     flags: str
     authors: dict[str, str] | None = None
     hours: float = 0.0  # on two cores, where it is long
+    epoch_by_epoch: bool = False  # short runs: show how each went, not only how it ended
 
     @property
     def task(self) -> str:
@@ -105,6 +106,7 @@ STUDIES = {
         f"digits {AT_THE_END} --checkpoint-every 1",
         authors=texts("ram"),
         hours=0.4,
+        epoch_by_epoch=True,
     ),
     "digits-dt-ram": Study(
         "DT-RAM: three rewards",
@@ -112,6 +114,7 @@ STUDIES = {
         f"digits --model dt-ram {AT_THE_END}",
         authors=texts("dt-ram"),
         hours=0.4,
+        epoch_by_epoch=True,
     ),
     "digits-ram-100": Study(
         "RAM, the whole `fast` preset",
