@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from irrl.errors import UserError
 from irrl.noise import DeltaNoise, exact_noise, taylor_noise
@@ -143,6 +143,7 @@ def draw_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]])
     seeds = "/".join(map(str, sorted({len(values) for _, values in curves.values()})))
     several = seeds != "1"
     axes.set_title(f"mean and deviation over {seeds} seeds" if several else "1 seed", fontsize=9)
+    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 2.5, 5, 10]))
     tidy(axes)
 
 
