@@ -140,13 +140,12 @@ STUDIES = {
     ),
     "counting": Study(
         "Counting under occlusion: three rewards and three yardsticks",
-        "The `fast` preset, but shorter and less patient in the beginning; 1,000 scenes that were "
-        "not trained on. The yardsticks learn to answer "
+        "The `fast` preset; 1,000 scenes that were not trained on. The yardsticks learn to answer "
         "with the same network, but not where to go: stay answers from the first view, random "
         "turns or stops by chance, sweep walks six moves to the opposite side. An answer is "
         "well-founded if each cube to be counted was seen in some view taken.",
         f"counting --rewards {THREE} --seeds 3 --yardsticks stay,random,sweep "
-        "--yardstick-seeds 1 --episodes 80000 --discount 0.95 --parts 1",
+        "--yardstick-seeds 1 --parts 1",
         authors=texts("counting"),
         hours=1.0,
     ),
