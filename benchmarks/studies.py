@@ -12,7 +12,7 @@ ALL = "clipped-linear,clipped-log,linear,accuracy,disdain"
 THREE = "clipped-linear,clipped-log,accuracy"
 ORACLE = "runs/results/digits-ram-100/clipped-linear/seed-0"
 AT_THE_END = (
-    f"--rewards {THREE} --seeds 3 --epochs 4 "
+    f"--rewards {THREE} --epochs 4 "
     "--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0 --parts 1"
 )
 """Digits paid as in the paper: once, after the last glimpse, from the first update on."""
@@ -103,7 +103,7 @@ STUDIES = {
         "The models of `fast`, paid as in the paper: once, after the last glimpse, and from the "
         "first update on. (`fast` pays gains, and has the policy wait for the discriminator.) "
         "Four epochs: the discriminator is immature for most of them.",
-        f"digits {AT_THE_END} --checkpoint-every 1",
+        f"digits {AT_THE_END} --checkpoint-every 1 --seeds 3",
         authors=texts("ram"),
         hours=0.4,
         epoch_by_epoch=True,
@@ -111,7 +111,7 @@ STUDIES = {
     "digits-dt-ram": Study(
         "DT-RAM: three rewards",
         "The same for the model that decides when it has seen enough.",
-        f"digits --model dt-ram {AT_THE_END}",
+        f"digits --model dt-ram {AT_THE_END} --seeds 2",
         authors=texts("dt-ram"),
         hours=0.4,
         epoch_by_epoch=True,
@@ -128,14 +128,14 @@ STUDIES = {
                 )
             )
         },
-        hours=0.5,
+        hours=1.0,
     ),
     "digits-oracle": Study(
         "RAM paid by an oracle (reward hacking)",
         "The runs of the first study once more, paid by the frozen discriminator of a converged "
         "run. What a reward loses to the noise of a discriminator that is still learning is the "
         "gap between the two.",
-        f"digits --oracle {ORACLE} {AT_THE_END}",
+        f"digits --oracle {ORACLE} {AT_THE_END} --seeds 2",
         hours=0.4,
     ),
     "counting": Study(
@@ -147,7 +147,7 @@ STUDIES = {
         f"counting --rewards {THREE} --seeds 3 --yardsticks stay,random,sweep "
         "--yardstick-seeds 1 --parts 1",
         authors=texts("counting"),
-        hours=1.0,
+        hours=1.5,
     ),
 }
 SCENES = ("data", "scenes", "--train", "20000", "--eval", "1000", "--resolution", "64")
