@@ -49,7 +49,7 @@ def look_at_digits() -> None:
     runs = [f"runs/results/digits-ram/{name}/seed-0" for name in THREE.split(",")]
     if all((ROOT / run / "summary.json").exists() for run in (*runs, ORACLE)):
         irrl("noise", "measure", *runs, "--oracle", ORACLE, "-o", "results/digits-noise.png")
-        irrl("play", *runs, "-o", "results/digits-play.png")
+        irrl("play", *runs, "--seed", "0", "-o", "results/digits-play.png")
 
 
 def look_at_counting() -> None:
