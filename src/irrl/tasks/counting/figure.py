@@ -33,7 +33,7 @@ def comparison_figure(runs: Sequence[Run]) -> Figure:
     check_alike(runs)
     learned = [run for run in runs if not is_yardstick(run)]
     groups = group_by_reward(learned) if learned else {}
-    figure, axes = plt.subplots(1, 3, figsize=(14.0, 4.0), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(14.0, 4.6), layout="constrained")
     for panel, (metric, title) in zip(axes, PANELS.items(), strict=True):
         if groups:
             draw_curves(panel, {n: learning_curves(g, metric) for n, g in groups.items()})
@@ -43,7 +43,8 @@ def comparison_figure(runs: Sequence[Run]) -> Figure:
                 draw_yardstick(panel, walker, alike, metric)
         panel.set(xlabel="episodes", ylabel=title)
         panel.xaxis.set_major_formatter(EngFormatter(sep=""))
-        panel.legend(frameon=False, fontsize=8)
+        under = (0.5, -0.16)  # beside the curves there is no room that is always free
+        panel.legend(frameon=False, fontsize=8, ncols=3, loc="upper center", bbox_to_anchor=under)
     for panel in axes[:2]:
         panel.set_ylim(0, 100)
     axes[2].set_ylim(0, runs[0].settings["max_moves"] + 0.2)
