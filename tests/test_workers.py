@@ -1,4 +1,6 @@
 import os
+import time
+from multiprocessing import active_children
 
 import pytest
 
@@ -34,3 +36,15 @@ def test_errors_come_back():
         list(in_processes(fail, [5, 5], 2))
     with pytest.raises(UserError, match="a worker process died"):
         list(in_processes(die, [1, 2], 2))
+
+
+class InterruptedWhileHandedOut(list):
+    def __iter__(self):
+        yield from self[:3]
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_while_jobs_are_handed_out_ends_the_workers():
+    with pytest.raises(KeyboardInterrupt):
+        list(in_processes(time.sleep, InterruptedWhileHandedOut([3600] * 9), 2))
+    assert active_children() == []

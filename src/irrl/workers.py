@@ -28,8 +28,8 @@ def in_processes(
         return
     one_thread_per_worker()
     pool = ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn"), start_worker)
-    futures = {pool.submit(work, job): job for job in jobs}
     try:
+        futures = {pool.submit(work, job): job for job in jobs}
         for future in as_completed(futures):
             yield futures[future], future.result()
     except BrokenProcessPool:
