@@ -86,10 +86,10 @@ def digits_block() -> str:
             row.append(str(Estimate(**oracle)))
         rows.append(row)
     header = ["reward"]
-    for title in models:
-        header += [f"{title}, 4 epochs", "authors, 1500"]
+    for title, (study, _) in models.items():
+        header += [f"{title}, 4 epochs, seeds: {seeds_of(study)}", "authors, 1500"]
     if is_there("digits-oracle"):
-        header.append("RAM, paid by an oracle")
+        header.append(f"RAM, paid by an oracle, seeds: {seeds_of('digits-oracle')}")
     made = [study for study, _ in (*models.values(), ("digits-oracle", "")) if is_there(study)]
     lines = [f"`{command(study)}`, commit {commits(load(study))}" for study in made]
     text = (
@@ -119,6 +119,10 @@ def after_first_epoch(name: str) -> str:
         for reward in load(name)["rewards"]
     }
     return ", ".join(f"{mean:.1f} ({reward})" for reward, mean in means.items())
+
+
+def seeds_of(study: str) -> int:
+    return min(len(figures["seeds"]) for figures in load(study)["rewards"].values())
 
 
 def command(study: str) -> str:

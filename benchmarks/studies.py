@@ -135,7 +135,7 @@ STUDIES = {
         "The runs of the first study once more, paid by the frozen discriminator of a converged "
         "run. What a reward loses to the noise of a discriminator that is still learning is the "
         "gap between the two.",
-        f"digits --oracle {ORACLE} {AT_THE_END} --seeds 2",
+        f"digits --oracle {ORACLE} {AT_THE_END} --seeds 1",
         hours=0.4,
     ),
     "counting": Study(
