@@ -29,6 +29,11 @@ def test_scenes_with_pictures(irrl, tmp_path):
     assert failed(irrl(*command, "--seed", "1"), "already holds scenes with seed 0, not 1")
 
 
+def obey_interruptions():
+    """Shells have what they start in the background ignore them, and that is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_stopped_by_the_user(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "irrl", "data", "scenes", "--out", "d", "--workers", "2"],
@@ -36,6 +41,7 @@ def test_stopped_by_the_user(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=obey_interruptions,
     )
     assert "of disk needed" in process.stdout.readline()
     process.send_signal(signal.SIGINT)
