@@ -7,6 +7,7 @@ import numpy as np
 from studies import COLUMNS, RESULTS, ROOT, SCENES, STUDIES, THREE, Study
 
 from irrl.authors import curve_point, texts
+from irrl.plots import ORACLE
 from irrl.report import THRESHOLD, YARDSTICK, markdown_table, standings, steps_to_threshold
 from irrl.stats import Estimate, Reached, mean_estimate
 
@@ -27,7 +28,7 @@ def write_documents() -> None:
             result = load(name)
             changed = ", with changes" if result["dirty"] else ""
             parts.append(
-                f"\n## {study.title}\n\n{study.text}\n\n    irrl compare {study.flags}\n\n"
+                f"\n## {study.title}\n\n{study.text}\n\n    {study.command}\n\n"
                 f"commit {commits(result)}{changed}; data in `results/{name}/`\n\n"
                 f"{table(result, study, beside=beside(name, study))}\n"
                 f"![{study.title}](../results/{name}/comparison.png)\n"
@@ -63,7 +64,7 @@ def skills_block() -> str:
     )
     return (
         f"{table(fast, STUDIES['skills-fast'])}\n"
-        f"`irrl compare {STUDIES['skills-fast'].flags}`, commit {commits(fast)}\n\n"
+        f"`{STUDIES['skills-fast'].command}`, commit {commits(fast)}\n\n"
         "Beyond the paper: `--preset visits`, a bonus for rarely visited cells in place of an "
         f"ensemble, learns **{visits}** skills. And a caveat: given initial values of its own "
         f"scale, the clipped log learns {optimistic}. [All results](docs/results.md), each with "
@@ -82,7 +83,7 @@ def digits_block() -> str:
             figures = load(study)["rewards"][name]["accuracy"]["mean"]
             row += [f"**{Estimate(**figures)}**", texts(model)[name]]
         if is_there("digits-oracle"):
-            oracle = load("digits-oracle")["rewards"][f"{name} (oracle)"]["accuracy"]["mean"]
+            oracle = load("digits-oracle")["rewards"][name + ORACLE]["accuracy"]["mean"]
             row.append(str(Estimate(**oracle)))
         rows.append(row)
     header = ["reward"]
@@ -91,7 +92,7 @@ def digits_block() -> str:
     if is_there("digits-oracle"):
         header.append(f"RAM, paid by an oracle, seeds: {seeds_of('digits-oracle')}")
     made = [study for study, _ in (*models.values(), ("digits-oracle", "")) if is_there(study)]
-    lines = [f"`{command(study)}`, commit {commits(load(study))}" for study in made]
+    lines = [f"`{STUDIES[study].command}`, commit {commits(load(study))}" for study in made]
     text = (
         "Hard attention on Cluttered MNIST, validation accuracy in percent after four epochs, and "
         "what the authors reached in 1500. After the first epoch, when the discriminator is least "
@@ -100,10 +101,11 @@ def digits_block() -> str:
     )
     if is_there("digits-ram-100"):
         whole = load("digits-ram-100")["rewards"]["clipped-linear"]
+        seeds = seeds_of("digits-ram-100")
         text += (
             "\nThe whole `fast` preset, 100 epochs: "
-            f"**{Estimate(**whole['accuracy']['mean'])} %** (one seed; on test digits "
-            f"{Estimate(**whole['test_accuracy']['mean'])}). The authors' recipe is at "
+            f"**{Estimate(**whole['accuracy']['mean'])} %** (seeds: {seeds}; on "
+            f"test digits {Estimate(**whole['test_accuracy']['mean'])}). The authors' recipe is at "
             f"{curve_point('ram', 'clipped-linear', 100)} by then, and at "
             f"{curve_point('ram', 'clipped-linear', 1400)} after 1400.\n"
         )
@@ -113,20 +115,14 @@ def digits_block() -> str:
 
 
 def after_first_epoch(name: str) -> str:
-    curves = json.loads((RESULTS / name / "curves.json").read_text())
     means = {
-        reward: np.mean([c[1][1] for key, c in curves.items() if key.split("/")[0] == reward])
-        for reward in load(name)["rewards"]
+        reward: mean_estimate(curves(name, reward)[:, 1, 1]) for reward in load(name)["rewards"]
     }
-    return ", ".join(f"{mean:.1f} ({reward})" for reward, mean in means.items())
+    return ", ".join(f"{mean} ({reward})" for reward, mean in means.items())
 
 
 def seeds_of(study: str) -> int:
     return min(len(figures["seeds"]) for figures in load(study)["rewards"].values())
-
-
-def command(study: str) -> str:
-    return f"irrl compare {STUDIES[study].flags}"
 
 
 def counting_block() -> str:
@@ -134,7 +130,7 @@ def counting_block() -> str:
     return (
         "Counting cubes some of which are hidden, walking around the table: 1,000 new scenes, and "
         f"what the authors reached in 2 million episodes.\n\n{table(result, study)}\n"
-        f"`irrl {' '.join(SCENES)} --out scenes`, then `irrl compare {study.flags}`, commit "
+        f"`irrl {' '.join(SCENES)} --out scenes`, then `{study.command}`, commit "
         f"{commits(result)}\n\n"
         "![Learning curves of three rewards and three yardsticks](results/counting/comparison.png)"
         "\n\n![The same scenes, walked by agents that were paid differently]"
@@ -144,13 +140,10 @@ def counting_block() -> str:
 
 def epochs_table(name: str) -> str:
     """The figure of merit after each epoch: who leads while the discriminator is immature."""
-    curves = json.loads((RESULTS / name / "curves.json").read_text())
-    epochs = [epoch for epoch, _ in next(iter(curves.values()))[1:]]
-    rows = []
-    for reward in load(name)["rewards"]:
-        runs = np.array([c for key, c in curves.items() if key.split("/")[0] == reward])
-        rows.append([reward, *(str(mean_estimate(runs[:, epoch, 1])) for epoch in epochs)])
-    return markdown_table(["reward", *(f"epoch {epoch}" for epoch in epochs)], rows)
+    found = {reward: curves(name, reward)[:, 1:] for reward in load(name)["rewards"]}
+    epochs = next(iter(found.values()))[0, :, 0]
+    rows = [[r, *(str(mean_estimate(values)) for values in c[:, :, 1].T)] for r, c in found.items()]
+    return markdown_table(["reward", *(f"epoch {epoch:g}" for epoch in epochs)], rows)
 
 
 def oracle_table() -> str:
@@ -158,7 +151,7 @@ def oracle_table() -> str:
     online, oracle = load("digits-ram")["rewards"], load("digits-oracle")["rewards"]
     rows = []
     for name in THREE.split(","):
-        with_oracle = oracle[f"{name} (oracle)"]["accuracy"]
+        with_oracle = oracle[name + ORACLE]["accuracy"]
         seeds = len(with_oracle["values"])  # from 0 on, in both
         without = online[name]["accuracy"]["values"][:seeds]
         gap = mean_estimate(np.subtract(with_oracle["values"], without))
@@ -217,8 +210,7 @@ def beside(name: str, study: Study) -> dict[str, dict[str, str]]:
     """Columns more, from the values and curves that are kept: title -> reward -> cell."""
     merit = COLUMNS[study.task].metrics[0]
     finals = {r: figures[merit]["values"] for r, figures in load(name)["rewards"].items()}
-    curves = json.loads((RESULTS / name / "curves.json").read_text())
-    speeds = {r: to_threshold(curves, r) for r in finals}
+    speeds = {r: to_threshold(curves(name, r)) for r in finals}
     columns = {}
     if any(speed.reached for speed in speeds.values()):
         columns[f"steps to {THRESHOLD:g}"] = {r: str(speed) for r, speed in speeds.items()}
@@ -229,10 +221,15 @@ def beside(name: str, study: Study) -> dict[str, dict[str, str]]:
     return columns
 
 
-def to_threshold(curves: dict[str, list], label: str) -> Reached:
-    folder = label.removesuffix(" (oracle)").removesuffix(YARDSTICK)
-    rows = [points for key, points in curves.items() if key.split("/")[0] == folder]
-    return steps_to_threshold((np.array(rows[0])[:, 0], np.array(rows)[:, :, 1]))
+def curves(study: str, label: str) -> np.ndarray:
+    """Steps and figure of merit of a reward or yardstick: (seeds, steps, 2)."""
+    folder = label.removesuffix(ORACLE).removesuffix(YARDSTICK)
+    found = json.loads((RESULTS / study / "curves.json").read_text())
+    return np.array([points for key, points in found.items() if key.split("/")[0] == folder])
+
+
+def to_threshold(found: np.ndarray) -> Reached:
+    return steps_to_threshold((found[0, :, 0], found[:, :, 1]))
 
 
 def table(

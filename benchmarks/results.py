@@ -49,14 +49,19 @@ def look_at_digits() -> None:
     runs = [f"runs/results/digits-ram/{name}/seed-0" for name in THREE.split(",")]
     if all((ROOT / run / "summary.json").exists() for run in (*runs, ORACLE)):
         irrl("noise", "measure", *runs, "--oracle", ORACLE, "-o", "results/digits-noise.png")
-        irrl("play", *runs, "--seed", "0", "-o", "results/digits-play.png")
+        keep_sheet("digits-play.png", *runs)
 
 
 def look_at_counting() -> None:
     runs = [f"runs/results/counting/{name}/seed-0" for name in THREE.split(",")]
     if all((ROOT / run / "summary.json").exists() for run in runs):
-        flags = ("--images", "3", "--seed", "0", "-o", "results/counting-play.png")
-        irrl("play", *runs, *flags)
+        keep_sheet("counting-play.png", *runs, "--images", "3")
+
+
+def keep_sheet(name: str, *arguments: str) -> None:
+    """Play, and keep the sheet; the animation stays with the runs."""
+    irrl("play", *arguments, "--seed", "0", "-o", f"runs/results/{name}")
+    shutil.copy(RUNS / name, RESULTS / name)
 
 
 def run_study(name: str, study: Study) -> None:

@@ -11,7 +11,7 @@ RESULTS = ROOT / "results"
 ALL = "clipped-linear,clipped-log,linear,accuracy,disdain"
 THREE = "clipped-linear,clipped-log,accuracy"
 ORACLE = "runs/results/digits-ram-100/clipped-linear/seed-0"
-AT_THE_END = (
+PAID_AT_THE_END = (
     f"--rewards {THREE} --epochs 4 "
     "--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0 --parts 1"
 )
@@ -27,6 +27,10 @@ class Study(NamedTuple):
     authors: dict[str, str] | None = None
     hours: float = 0.0  # on two cores, where it is long
     epoch_by_epoch: bool = False  # short runs: show how each went, not only how it ended
+
+    @property
+    def command(self) -> str:
+        return f"irrl compare {self.flags}"
 
     @property
     def task(self) -> str:
@@ -103,7 +107,7 @@ STUDIES = {
         "The models of `fast`, paid as in the paper: once, after the last glimpse, and from the "
         "first update on. (`fast` pays gains, and has the policy wait for the discriminator.) "
         "Four epochs: the discriminator is immature for most of them.",
-        f"digits {AT_THE_END} --checkpoint-every 1 --seeds 3",
+        f"digits {PAID_AT_THE_END} --checkpoint-every 1 --seeds 3",
         authors=texts("ram"),
         hours=0.4,
         epoch_by_epoch=True,
@@ -111,7 +115,7 @@ STUDIES = {
     "digits-dt-ram": Study(
         "DT-RAM: three rewards",
         "The same for the model that decides when it has seen enough.",
-        f"digits --model dt-ram {AT_THE_END} --seeds 2",
+        f"digits --model dt-ram {PAID_AT_THE_END} --seeds 2",
         authors=texts("dt-ram"),
         hours=0.4,
         epoch_by_epoch=True,
@@ -135,7 +139,7 @@ STUDIES = {
         "The runs of the first study once more, paid by the frozen discriminator of a converged "
         "run. What a reward loses to the noise of a discriminator that is still learning is the "
         "gap between the two.",
-        f"digits --oracle {ORACLE} {AT_THE_END} --seeds 1",
+        f"digits --oracle {ORACLE} {PAID_AT_THE_END} --seeds 1",
         hours=0.4,
     ),
     "counting": Study(
