@@ -13,9 +13,13 @@ THREE = "clipped-linear,clipped-log,accuracy"
 ORACLE = "runs/results/digits-ram-100/clipped-linear/seed-0"
 PAID_AT_THE_END = (
     f"--rewards {THREE} --epochs 4 "
-    "--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0 --parts 1"
+    "--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0 --parts 1 "
+    "--equivariant no --centre-light 0"
 )
-"""Digits paid as in the paper: once, after the last glimpse, from the first update on."""
+"""Digits paid as in the paper: once, after the last glimpse, from the first update on.
+
+`fast` was without its last two settings when these runs were made.
+"""
 
 
 class Study(NamedTuple):

@@ -10,6 +10,7 @@ from irrl.tasks.digits.discriminator import make_discriminator
 from irrl.tasks.digits.policy import Policy
 from irrl.tasks.digits.retina import Retina
 from irrl.tasks.digits.rollout import Draws, rollout
+from irrl.tasks.digits.waves import features_of, octaves, phases_at, read_from
 
 
 def small(**settings):
@@ -132,9 +133,7 @@ def test_glimpses_are_the_pixels_around_a_place(size, scales):
 
 
 def test_places_are_told_by_waves():
-    config = small(location_features=2)
-    discriminator, *_ = episode(config)
-    place = discriminator.features_of(torch.tensor([[0.5, -1.0]]).double())[0]
+    place = features_of(torch.tensor([0.5, -1.0]).double(), octaves(2).double())
     phases = [0.25 * np.pi, 0.5 * np.pi, -0.5 * np.pi, -np.pi]
     np.testing.assert_allclose(place, [0.5, -1.0, *np.sin(phases), *np.cos(phases)], atol=1e-7)
 
@@ -254,6 +253,45 @@ def known_in(policy, trajectory):
     anchor = policy.anchor(trajectory.locations[:-1], memory.centres[:-1])
     notes = policy.note(memory.glimpses[:-1], trajectory.phases).cumsum(0)
     return policy.knows(memory.states[:-1], notes, anchor, memory.places[:-1], policy.clock)
+
+
+def test_moves_start_from_the_middle_again_where_too_little_light_is_left():
+    config = small(
+        moves="centred", object_centred=True, centre_light=1.8, centre_fade=0.5, policy_memory=3
+    )
+    _, policy, _, trajectory = episode(config)
+    memory, left, held = trajectory.memory, torch.zeros(4, 1).double(), []
+    for t in range(config.steps - 1):
+        seen = memory.glimpses[t].clamp(min=0.0).mean(dim=1, keepdim=True)
+        left = 0.5 * left + seen
+        held.append(left >= 1.8)
+        anchor = torch.where(held[t], memory.centres[t], 0.0)
+        torch.testing.assert_close(trajectory.anchors[t], anchor)
+        place = policy.place(trajectory.locations[t], memory.places[t], anchor)
+        torch.testing.assert_close(place[:, 2:], trajectory.locations[t] - anchor)
+    assert 0 < sum(h.sum() for h in held) < 4 * len(held)
+
+
+@pytest.mark.parametrize("model", ["ram", "dt-ram"])
+def test_an_equivariant_policy_asks_the_map_the_same_from_every_place_of_the_grid(model):
+    config = small(
+        grid=3, stride=0.3, policy_memory=4, equivariant=True, moves="relative", model=model
+    )
+    _, policy, _, trajectory = episode(config)
+    with torch.no_grad():
+        policy.alike.copy_(torch.randn(8))
+    known, locations = known_in(policy, trajectory), trajectory.locations[:-1]
+    thought = torch.zeros(*known.shape[:-1], config.locator_width).double()
+    notes = policy.note(trajectory.memory.glimpses[:-1], trajectory.phases).cumsum(0)
+    own = functional.linear(known, policy.glance.weight, policy.glance.bias) + policy.act.bias
+    expected = []
+    for place, way in enumerate(policy.grid):
+        around = torch.cat(read_from(notes, phases_at(policy.waves, locations + way)), dim=-1)
+        expected.append(own[..., place] + around @ policy.alike)
+    aim, stop = policy(known, thought, locations)
+    torch.testing.assert_close(aim, torch.stack(expected, dim=-1).log_softmax(-1))
+    if model == "dt-ram":
+        torch.testing.assert_close(stop, torch.sigmoid(own[..., -1]))
 
 
 @pytest.mark.parametrize("moves", ["absolute", "relative", "centred"])

@@ -21,7 +21,7 @@ from ..runs import content, killed_and_resumed, run_in, stopped_after
     [
         {"schedule": "cosine", "location_std_end": 0.01},
         {"model": "dt-ram", "fresh_canvases": True, "core": "rnn"},
-        {"model": "dt-ram", "core": "map", "moves": "centred", "grid": 5},
+        {"model": "dt-ram", "core": "map", "moves": "centred", "grid": 5, "equivariant": True},
     ],
 )
 @pytest.mark.parametrize("rows", [1, 3])

@@ -65,11 +65,23 @@ class DigitsConfig(Config):
         "the centre of the brightness seen so far (centred)",
     )
     stride: float = setting(0.5, "longest move from here or from the centre, in half canvases")
-
+    centre_light: float = setting(
+        0.0,
+        "brightness that holds the centre: with less left, moves start from the middle of the "
+        "canvas",
+    )
+    centre_fade: float = setting(
+        1.0, "what a glimpse leaves of the brightness seen before it: how long light holds a centre"
+    )
     grid: int = setting(
         0,
         "the locator chooses among so many by so many places within a stride; 0: it says the mean "
         "of a Gaussian",
+    )
+    equivariant: bool = setting(
+        False,
+        "judge every place of the grid by the same question to the policy's memory, besides one of "
+        "its own",
     )
 
     epochs: int = setting(1500, "passes over the training canvases")
@@ -138,11 +150,13 @@ class DigitsConfig(Config):
         )
         self.require(
             "seed clutter location_features policy_memory grid baseline_width initial_policy "
-            "learning_rate policy_learning_rate policy_weight",
+            "centre_light learning_rate policy_learning_rate policy_weight",
             lambda v: v >= 0,
             "zero or positive",
         )
-        self.require("discount lambda_ step_discount", lambda v: 0 <= v <= 1, "between 0 and 1")
+        self.require(
+            "discount lambda_ step_discount centre_fade", lambda v: 0 <= v <= 1, "between 0 and 1"
+        )
         self.require("initial_stop", lambda v: 0 < v < 1, "strictly between 0 and 1")
         self.require("policy_warmup_epochs", lambda v: v >= 0, "zero or positive")
         self.require(
@@ -173,6 +187,12 @@ class DigitsConfig(Config):
             raise UserError("oracle must be the folder of a run, got nothing")
         if self.moves == "centred" and not self.object_centred:
             raise UserError("moves centred needs object-centred yes")
+        if self.centre_light > 0 and self.moves != "centred":
+            raise UserError("centre-light needs moves centred: else no move starts from a centre")
+        if self.equivariant and (self.grid == 0 or self.policy_memory == 0):
+            raise UserError(
+                "equivariant needs a grid and a policy-memory: it asks one of the other"
+            )
         if self.leak_reward_gradient and self.oracle:
             raise UserError("leak-reward-gradient excludes oracle: an oracle is frozen")
         if self.leak_reward_gradient and REWARDS[self.reward].shape is None:

@@ -20,7 +20,7 @@ from irrl.tasks.digits.by_hand import Layer, linear, through_relu
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import CLASSES
 from irrl.tasks.digits.retina import Retina
-from irrl.tasks.digits.waves import phases_at, read_from, wave_vectors
+from irrl.tasks.digits.waves import features_of, octaves, phases_at, read_from, wave_vectors
 
 
 class Step(NamedTuple):
@@ -58,13 +58,12 @@ class Discriminator(nn.Module):
 
     def __init__(self, config: DigitsConfig) -> None:
         super().__init__()
-        octaves = torch.arange(config.location_features)
         self.config = config
         self.object_centred = config.object_centred
         self.retina = Retina(config)
         self.pixels = config.scales * config.glimpse_size**2
-        self.place_features = (2 + 4 * len(octaves)) * (1 + config.object_centred)
-        self.register_buffer("frequencies", 0.5 * math.pi * 2.0**octaves, persistent=False)
+        self.place_features = (2 + 4 * config.location_features) * (1 + config.object_centred)
+        self.register_buffer("frequencies", octaves(config.location_features), persistent=False)
 
     def inner_sizes(self) -> tuple[int, ...]:
         """Of what the core computes in a step."""
@@ -114,22 +113,15 @@ class Discriminator(nn.Module):
         """
         now = memory.steps[t]
         if not self.object_centred:
-            now.place.copy_(self.features_of(location))
+            now.place.copy_(features_of(location, self.frequencies))
             return
         seen = now.glimpse.clamp(min=0.0).mean(dim=1, keepdim=True)
         torch.cat([seen, seen * location], dim=1, out=now.light)
         if t > 0:
             now.light.add_(memory.steps[t - 1].light)
         now.centre.copy_(centre_of(now.light))
-        both = [self.features_of(location), self.features_of(location - now.centre)]
-        torch.cat(both, dim=1, out=now.place)
-
-    def features_of(self, place: Tensor) -> Tensor:
-        """Coordinates, and waves of doubling frequency of them."""
-        if len(self.frequencies) == 0:
-            return place
-        phase = (place[:, :, None] * self.frequencies).flatten(1)
-        return torch.cat([place, phase.sin(), phase.cos()], dim=1)
+        both = (features_of(x, self.frequencies) for x in (location, location - now.centre))
+        torch.cat(list(both), dim=1, out=now.place)
 
     def log_probs(self, states: Tensor) -> Tensor:
         return functional.log_softmax(self.classify(states), dim=-1)

@@ -8,9 +8,17 @@ from torch.nn import functional
 
 from irrl.losses import gaussian_log_prob
 from irrl.seeding import stream
-from irrl.tasks.digits.by_hand import Recalled, linear
+from irrl.tasks.digits.by_hand import Layer, Recalled, linear
 from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.waves import noted, phases_at, read_from, wave_vectors
+from irrl.tasks.digits.discriminator import Memory
+from irrl.tasks.digits.waves import (
+    features_of,
+    noted,
+    octaves,
+    phases_at,
+    read_from,
+    wave_vectors,
+)
 
 STOP_LIMIT = 1e-3  # stop probabilities stay within [1e-3, 1 - 1e-3]
 
@@ -28,10 +36,13 @@ class Policy(nn.Module):
     waves: Tensor
     clock: Tensor
     grid: Tensor
+    frequencies: Tensor
 
     def __init__(self, config: DigitsConfig) -> None:
         super().__init__()
         self.stops, self.moves = config.stops, config.moves
+        self.centre_light, self.centre_fade = config.centre_light, config.centre_fade
+        self.register_buffer("frequencies", octaves(config.location_features), persistent=False)
         self.reach = 1.0 if config.moves == "absolute" else config.stride
         known, units = config.width, config.policy_memory
         self.what = None
@@ -53,6 +64,8 @@ class Policy(nn.Module):
         self.act = nn.Linear(config.locator_width, self.aims + config.stops)
         # Whether a place was seen is a linear question to the map: no need to think.
         self.glance = nn.Linear(known, self.aims + config.stops) if config.grid > 0 else None
+        self.alike = nn.Parameter(torch.zeros(2 * units)) if config.equivariant else None
+        self.before_map = config.width
         wide = config.baseline_width
         self.foresee = nn.Linear(known, wide) if wide > 0 else None
         self.expect = nn.Linear(wide or known, 1)
@@ -75,11 +88,36 @@ class Policy(nn.Module):
         time = clock.expand(*places.shape[:-1], -1)
         return torch.cat([states, *around, places, time], dim=-1)
 
-    def anchor(self, locations: Tensor, centres: Tensor) -> Tensor:
-        """Where moves start: the middle of the canvas, here, or the centre of what was seen."""
+    def light_left(self, memory: Memory, t: int, before: Tensor | None) -> Tensor | None:
+        """Brightness that still holds the centre, (batch, 1): of the past, a glimpse lets some go.
+
+        Nothing if the centre needs none to be held.
+        """
+        if self.centre_light == 0:
+            return None
+        total = memory.steps[t].light[:, :1]
+        if before is None:
+            return total
+        return self.centre_fade * before + (total - memory.steps[t - 1].light[:, :1])
+
+    def anchor(self, location: Tensor, centre: Tensor, left: Tensor | None = None) -> Tensor:
+        """Where moves start: the middle of the canvas, here, or the centre of what was seen.
+
+        A crumb of clutter is a centre, too, and what is out of reach from there is not found any
+        more. Where too little light is left, moves therefore start from the middle again.
+        """
         if self.moves == "absolute":
-            return locations.new_zeros(2)
-        return locations if self.moves == "relative" else centres
+            return torch.zeros_like(location)
+        if self.moves == "relative":
+            return location
+        return centre if left is None else torch.where(left >= self.centre_light, centre, 0.0)
+
+    def place(self, location: Tensor, place: Tensor, anchor: Tensor) -> Tensor:
+        """Features of a place: those of the discriminator, unless moves start elsewhere."""
+        if self.centre_light == 0:
+            return place
+        both = (features_of(x, self.frequencies) for x in (location, location - anchor))
+        return torch.cat(list(both), dim=-1)
 
     def think(self, known: Tensor, out: Tensor) -> Tensor:
         """The hidden units of the locator, while rolling out."""
@@ -89,16 +127,38 @@ class Policy(nn.Module):
         """The same with their gradient, for what was thought while rolling out."""
         return Recalled.apply(thought, known, self.hidden.weight, self.hidden.bias)
 
+    def glances(self) -> Layer | None:
+        """Bias and transposed weight by which each place of the grid is judged at a glance.
+
+        Every place has weights of its own. An equivariant policy adds the same question for all:
+        what does the map show, seen from there? It learns once for all places that one was looked
+        at, or lies beside something bright.
+        """
+        if self.glance is None:
+            return None
+        weight = self.glance.weight
+        if self.alike is not None:
+            cosine, sine = phases_at(self.waves, self.grid).chunk(2, dim=-1)
+            even, odd = self.alike.chunk(2)
+            asked = torch.cat([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1)
+            after = weight.shape[1] - self.before_map - asked.shape[1]
+            stops = weight.shape[0] - asked.shape[0]
+            weight = weight + functional.pad(asked, (self.before_map, after, 0, stops))
+        return self.glance.bias, weight.t()
+
     def forward(
-        self, known: Tensor, thought: Tensor, anchor: Tensor
+        self, known: Tensor, thought: Tensor, anchor: Tensor, glances: Layer | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """What it aims at, and the probability of stopping in place of going there.
 
         The aim is the mean of the next location; with a grid, the log-probability of each place.
+        A rollout computes the layer of glances once for all steps.
         """
         raw = self.act(thought)
-        if self.glance is not None:
-            raw = raw + self.glance(known)
+        glances = glances or self.glances()
+        if glances is not None:
+            bias, weight = glances
+            raw = raw + (known @ weight + bias)
         aim = raw[..., : self.aims]
         if len(self.grid) > 0:
             aim = functional.log_softmax(aim, dim=-1)

@@ -33,6 +33,7 @@ class Trajectory(NamedTuple):
     memory: Memory  # what the discriminator computed on the way
     thoughts: Tensor  # (steps - 1, batch, width): and the locator
     phases: Tensor  # (steps - 1, batch, 2 units): of the policy's map
+    anchors: Tensor  # (steps - 1, batch, 2): where moves started
     locations: Tensor  # (steps, batch, 2): where each glimpse was taken
     samples: Tensor  # (steps - 1, batch, 2): next locations as drawn, before they were clamped
     choices: Tensor  # (steps - 1, batch): places of the grid; of no meaning without
@@ -101,16 +102,20 @@ def rollout(
     lengths = torch.full((batch,), 1 if policy.stops else steps, device=first.device)
     running = torch.ones(batch, dtype=torch.bool, device=first.device)
     notes: Tensor | None = None
-    here = first
+    left: Tensor | None = None
+    anchors = torch.empty_like(samples)
+    here, glances = first, policy.glances()
     steps_of = (locations[1:], samples, choices, thoughts, phases)
     for t, (there, drawn, choice, thought, phase) in enumerate(zip(*steps_of, strict=True)):
         state = discriminator.look(memory, t, canvas, here)
         seen = memory.steps[t]
         added = policy.note(seen.glimpse, policy.phases(here, out=phase))
         notes = added if notes is None or added is None else notes + added
-        anchor = policy.anchor(here, seen.centre)
-        known = policy.knows(state, notes, anchor, seen.place, policy.clock[t])
-        aim, stop = policy(known, policy.think(known, thought), anchor)
+        left = policy.light_left(memory, t, left)
+        anchor = anchors[t] = policy.anchor(here, seen.centre, left)
+        place = policy.place(here, seen.place, anchor)
+        known = policy.knows(state, notes, anchor, place, policy.clock[t])
+        aim, stop = policy(known, policy.think(known, thought), anchor, glances)
         lot = None if chance is None or chance.lots.shape[1] == 0 else chance.lots[t]
         mean = policy.choose(aim, anchor, lot, out=choice)
         if chance is None:
@@ -122,4 +127,4 @@ def rollout(
             running &= (STOP_THRESHOLD if chance is None else chance.coins[t]) >= stop
             lengths += running
     discriminator.look(memory, steps - 1, canvas, here)
-    return Trajectory(memory, thoughts, phases, locations, samples, choices, lengths)
+    return Trajectory(memory, thoughts, phases, anchors, locations, samples, choices, lengths)

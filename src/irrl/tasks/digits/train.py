@@ -174,8 +174,9 @@ def loss_of_policy(
     memory, locations = trajectory.memory, trajectory.locations[:-1]
     added = policy.note(memory.glimpses[:-1], trajectory.phases)
     notes = None if added is None else added.cumsum(0)
-    anchor = policy.anchor(locations, memory.centres[:-1])
-    known = policy.knows(states[:-1], notes, anchor, memory.places[:-1], policy.clock)
+    anchor = trajectory.anchors
+    places = policy.place(locations, memory.places[:-1], anchor)
+    known = policy.knows(states[:-1], notes, anchor, places, policy.clock)
     aim, stop = policy(known, policy.recall(known, trajectory.thoughts), anchor)
     log_prob = policy.log_prob(aim, trajectory.samples, trajectory.choices, std)
     taken = trajectory.moved

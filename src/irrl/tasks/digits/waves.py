@@ -34,3 +34,16 @@ def read_from(notes: Tensor, phases: Tensor) -> tuple[Tensor, Tensor]:
     cosine, sine = phases.chunk(2, dim=-1)
     even, odd = notes.chunk(2, dim=-1)
     return even * cosine + odd * sine, odd * cosine - even * sine
+
+
+def octaves(count: int) -> Tensor:
+    """Frequencies, each twice the one before; the first turns by half a circle over the canvas."""
+    return 0.5 * math.pi * 2.0 ** torch.arange(count)
+
+
+def features_of(place: Tensor, frequencies: Tensor) -> Tensor:
+    """Coordinates, and sines and cosines of them."""
+    if len(frequencies) == 0:
+        return place
+    phase = (place[..., None] * frequencies).flatten(-2)
+    return torch.cat([place, phase.sin(), phase.cos()], dim=-1)
