@@ -10,7 +10,7 @@ from typing import Any
 from irrl.data_verbs import run_data
 from irrl.distributed import current_world, joined
 from irrl.errors import UserError
-from irrl.flags import Parser, at_least, parse_settings
+from irrl.flags import Parser, add_settings, at_least, first_word, given_settings, parse_settings
 from irrl.reward_verbs import run_noise, run_rewards
 from irrl.show_verbs import run_figure, run_report
 from irrl.sweep_verbs import run_compare, run_sweep
@@ -125,14 +125,21 @@ def _train_and_tell(run: Any, tensorboard: bool) -> int:
 
 
 def _eval(parser: Parser, arguments: list[str]) -> int:
-    parser.add_argument("run", metavar="DIR", help="folder of a run, finished or not")
+    parser.add_argument(
+        "run",
+        metavar="DIR",
+        help="folder of a run, finished or not; `irrl eval DIR --help`: how its test may differ",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    options = parser.parse_args(arguments)
     import json
 
     from irrl import tasks
 
-    step, row = tasks.evaluate(tasks.open_run(options.run))
+    run = tasks.open_run(first_word(parser, arguments, lambda word: Path(word).is_dir()))
+    config = tasks.config_of(run)
+    names = add_settings(parser, config, config.testable)
+    options = parser.parse_args(arguments)
+    step, row = tasks.evaluate(run, given_settings(options, names))
     if options.json:
         print(json.dumps({"step": step, **row}, indent=1))
     else:

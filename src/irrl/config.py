@@ -24,6 +24,7 @@ class Config:
 
     task: ClassVar[str]
     length: ClassVar[str]  # the setting that says how many steps a run has
+    testable: ClassVar[tuple[str, ...]] = ()  # settings in which a test may differ from training
     yardsticks: ClassVar[tuple[str, ...]] = ()  # walkers that do not learn where to go
 
     def __post_init__(self) -> None:

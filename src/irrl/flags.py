@@ -2,10 +2,13 @@
 
 import argparse
 import dataclasses
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from irrl.errors import UserError
+
+if TYPE_CHECKING:
+    from irrl.config import Config
 
 
 class Parser(argparse.ArgumentParser):
@@ -36,7 +39,7 @@ def parse_settings(
     Returns all options, and apart from them the settings that were given.
     """
     from irrl.presets import DEFAULT_PRESET
-    from irrl.tasks import CONFIGS
+    from irrl.tasks import CONFIGS, make_config
 
     parser.add_argument("task", metavar="TASK", help=", ".join(CONFIGS))
     parser.option(
@@ -46,7 +49,8 @@ def parse_settings(
         help="see `irrl presets`",
     )
     task = first_word(parser, arguments, CONFIGS.__contains__)
-    names = add_settings(parser, task, known_options(parser, arguments).preset, without)
+    defaults = make_config(task, known_options(parser, arguments).preset)
+    names = add_settings(parser, defaults, setting_names(task, without))
     options = parser.parse_args(arguments)
     return options, given_settings(options, names)
 
@@ -65,39 +69,44 @@ def known_options(parser: Parser, arguments: list[str]) -> argparse.Namespace:
     return parser.parse_known_args([w for w in arguments if w not in ("-h", "--help")])[0]
 
 
+def setting_names(task: str, without: Collection[str] = ()) -> list[str]:
+    from irrl.tasks import config_class
+
+    return [f.name for f in dataclasses.fields(config_class(task)) if f.name not in without]
+
+
 def add_settings(
     parser: Parser,
-    task: str,
-    preset: str,
-    without: tuple[str, ...] = (),
+    defaults: "Config",
+    names: Sequence[str],
     reader: Callable[[Callable[[str], Any], Any], Callable[[str], Any]] = lambda parse, _: parse,
-) -> list[str]:
-    """Add a flag for every setting of a task, with the defaults of a preset; return their names.
+) -> Sequence[str]:
+    """Add a flag for each of these settings; return their names.
 
     ``reader`` makes of the parser of one value, and its default, what reads the flag.
     """
     from irrl.config import flag_name, value_type
-    from irrl.tasks import config_class, make_config
 
-    cls = config_class(task)
-    group = parser.add_argument_group(f"settings of {task}", cls.__doc__)
-    fields = [f for f in dataclasses.fields(cls) if f.name not in without]
-    defaults = make_config(task, preset).to_json()
-    for f in fields:
-        kind, _ = value_type(cls, f.name)
-        default = f" (default: {defaults[f.name]})"
+    if not names:
+        return names
+    cls = type(defaults)
+    group = parser.add_argument_group(f"settings of {cls.task}", cls.__doc__)
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    for name in names:
+        kind, _ = value_type(cls, name)
+        default = getattr(defaults, name)
         group.add_argument(
-            f"--{flag_name(f.name)}",
-            dest=f.name,
-            type=reader(yes_or_no if kind is bool else kind, defaults[f.name]),
+            f"--{flag_name(name)}",
+            dest=name,
+            type=reader(yes_or_no if kind is bool else kind, default),
             metavar="YES|NO" if kind is bool else kind.__name__.upper(),
             default=argparse.SUPPRESS,
-            help=f.metadata["help"].replace("%", "%%") + default,
+            help=fields[name].metadata["help"].replace("%", "%%") + f" (default: {default})",
         )
-    return [f.name for f in fields]
+    return names
 
 
-def given_settings(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
+def given_settings(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 

@@ -17,6 +17,7 @@ from irrl.flags import (
     known_options,
     parse_settings,
     reward_names,
+    setting_names,
 )
 from irrl.tables import print_table
 
@@ -112,7 +113,7 @@ def _read_command(parser: Parser, arguments: list[str]) -> tuple["Plan", Any]:
     """A plan from the file, if one is named, and from flags, which come before what it says."""
     from irrl.grid import Plan, parse_values, read_plan
     from irrl.presets import DEFAULT_PRESET
-    from irrl.tasks import CONFIGS, config_class
+    from irrl.tasks import CONFIGS, config_class, make_config
 
     word = first_word(parser, arguments, lambda w: w in CONFIGS or w.endswith(".toml"))
     if word.endswith(".toml"):
@@ -122,7 +123,8 @@ def _read_command(parser: Parser, arguments: list[str]) -> tuple["Plan", Any]:
     preset = known_options(parser, arguments).preset
     presets = plan.presets if preset is None else parse_values(preset, str)
     shown = presets[0] if presets else DEFAULT_PRESET
-    names = add_settings(parser, plan.task, shown, reader=_values_reader)
+    defaults = make_config(plan.task, shown)
+    names = add_settings(parser, defaults, setting_names(plan.task), _values_reader)
     options = parser.parse_args(arguments)
     given = given_settings(options, names)
     single = {n: v[0] for n, v in given.items() if len(v) == 1 and n not in ("reward", "seed")}

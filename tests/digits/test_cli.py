@@ -35,6 +35,18 @@ def test_eval_looks_at_the_test_digits(irrl, digits_run):
     assert found["test_accuracy"] == summary["test_accuracy"]
 
 
+def test_eval_on_other_canvases_than_those_of_the_training(irrl, digits_run):
+    found = {
+        clutter: json.loads(irrl("eval", "--clutter", clutter, digits_run, "--json").stdout)
+        for clutter in ("4", "40")
+    }
+    usual = json.loads(irrl("eval", digits_run, "--json").stdout)
+    assert found["4"] == usual
+    assert found["40"]["test_accuracy"] != usual["test_accuracy"]  # a smoke run has learned little
+    assert failed(irrl("eval", digits_run, "--placement", "random"), "placement", "uniform")
+    assert failed(irrl("eval", digits_run, "--width", "3"), "--width")
+
+
 def test_stop_and_resume(irrl, digits_run, tmp_path):
     shutil.copytree(digits_run, tmp_path / "run")
     for name in ("summary.json",):

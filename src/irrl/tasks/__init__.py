@@ -84,8 +84,12 @@ def train(run: Run) -> dict[str, Any]:
         return task_module(run.task, "train").train(config, run)
 
 
-def evaluate(run: Run) -> tuple[int, dict[str, Any]]:
-    """Step and metrics of the last checkpoint of a run. Reads only."""
+def evaluate(run: Run, changed: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+    """Step and metrics of the last checkpoint of a run. Reads only.
+
+    ``changed`` has settings of the test that differ from those of the run.
+    """
+    config = dataclasses.replace(config_of(run), **(changed or {}))
     checkpoint = run.last_checkpoint()
     module = task_module(run.task, "evaluate")
-    return checkpoint.step, module.evaluate_arrays(config_of(run), checkpoint.arrays)
+    return checkpoint.step, module.evaluate_arrays(config, checkpoint.arrays)

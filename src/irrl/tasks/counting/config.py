@@ -25,6 +25,7 @@ class CountingConfig(Config):
 
     task: ClassVar[str] = "counting"
     length: ClassVar[str] = "episodes"
+    testable: ClassVar[tuple[str, ...]] = ("scenes", "eval_scenes")
     yardsticks: ClassVar[tuple[str, ...]] = WALKERS[1:]
 
     reward: str = setting("clipped-linear", "what the policy is paid; see `irrl rewards`")

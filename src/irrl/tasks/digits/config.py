@@ -23,6 +23,7 @@ class DigitsConfig(Config):
 
     task: ClassVar[str] = "digits"
     length: ClassVar[str] = "epochs"
+    testable: ClassVar[tuple[str, ...]] = ("placement", "clutter", "clutter_size", "test_images")
 
     reward: str = setting("clipped-linear", "what the policy is paid; see `irrl rewards`")
     seed: int = setting(0, "root of every random stream")
