@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from studies import COLUMNS, RESULTS, ROOT, SCENES, STUDIES, THREE, Study
 
-from irrl.authors import curve_point, texts
+from irrl.authors import curve_point, curve_up_to, texts
 from irrl.plots import ORACLE
 from irrl.report import THRESHOLD, YARDSTICK, markdown_table, standings, steps_to_threshold
 from irrl.stats import Estimate, Reached, mean_estimate
@@ -35,6 +35,8 @@ def write_documents() -> None:
             )
             if study.epoch_by_epoch:
                 parts.append(f"\nValidation accuracy after each epoch:\n\n{epochs_table(name)}")
+            if study.along:
+                parts.append(f"\nOn the way:\n\n{along_table(name, study.along)}")
     if is_there("digits-oracle"):
         parts.append(f"\n## What the oracle adds\n\n{oracle_table()}")
     if (RESULTS / "digits-noise.json").exists():
@@ -99,9 +101,9 @@ def digits_block() -> str:
         f"mature, RAM stands at {after_first_epoch('digits-ram')}.\n\n"
         f"{markdown_table(header, rows)}\n" + "  \n".join(lines) + "\n"
     )
-    if is_there("digits-ram-100"):
-        whole = load("digits-ram-100")["rewards"]["clipped-linear"]
-        seeds = seeds_of("digits-ram-100")
+    if is_there("digits-ram-fast"):
+        whole = load("digits-ram-fast")["rewards"]["clipped-linear"]
+        seeds = seeds_of("digits-ram-fast")
         text += (
             "\nThe whole `fast` preset, 100 epochs: "
             f"**{Estimate(**whole['accuracy']['mean'])} %** (seeds: {seeds}; on "
@@ -144,6 +146,17 @@ def epochs_table(name: str) -> str:
     epochs = next(iter(found.values()))[0, :, 0]
     rows = [[r, *(str(mean_estimate(values)) for values in c[:, :, 1].T)] for r, c in found.items()]
     return markdown_table(["reward", *(f"epoch {epoch:g}" for epoch in epochs)], rows)
+
+
+def along_table(name: str, model: str) -> str:
+    """Our curve beside the authors', where theirs is known."""
+    rows = []
+    for reward in load(name)["rewards"]:
+        found = curves(name, reward)
+        for step, theirs in zip(*curve_up_to(model, reward, found[0, -1, 0]), strict=True):
+            ours = mean_estimate(found[:, found[0, :, 0] == step, 1][:, 0])
+            rows.append([reward, str(step), f"**{ours}**", str(theirs)])
+    return markdown_table(["reward", "epoch", "here", "authors"], rows)
 
 
 def oracle_table() -> str:

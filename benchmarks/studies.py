@@ -11,15 +11,21 @@ RESULTS = ROOT / "results"
 ALL = "clipped-linear,clipped-log,linear,accuracy,disdain"
 THREE = "clipped-linear,clipped-log,accuracy"
 ORACLE = "runs/results/digits-ram-100/clipped-linear/seed-0"
-PAID_AT_THE_END = (
-    f"--rewards {THREE} --epochs 4 "
-    "--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0 --parts 1 "
-    "--equivariant no --centre-light 0"
+G_FUNCTIONS = (
+    "clipped-log,clipped-root-4,clipped-root-2,clipped-log1p,clipped-linear,clipped-exp,"
+    "clipped-power-2,clipped-power-3,clipped-power-4,clipped-power-6"
 )
-"""Digits paid as in the paper: once, after the last glimpse, from the first update on.
+BEFORE = "--parts 1 --equivariant no --centre-light 0"
+"""`fast` was without these two settings when the runs were made that share them."""
+PAID_AT_THE_END = f"--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0 {BEFORE}"
+"""Digits paid as in the paper: once, after the last glimpse, from the first update on."""
+COMPARED = f"--rewards {THREE} --epochs 4 {PAID_AT_THE_END}"
 
-`fast` was without its last two settings when these runs were made.
-"""
+
+WITH_LENGTH = {
+    "clipped-linear": f"{curve_point('ram', 'clipped-linear', 100)} at 100 epochs, "
+    f"{curve_point('ram', 'clipped-linear', 1400)} at 1400"
+}
 
 
 class Study(NamedTuple):
@@ -31,6 +37,7 @@ class Study(NamedTuple):
     authors: dict[str, str] | None = None
     hours: float = 0.0  # on two cores, where it is long
     epoch_by_epoch: bool = False  # short runs: show how each went, not only how it ended
+    along: str | None = None  # whose curve of the authors' to follow
 
     @property
     def command(self) -> str:
@@ -111,7 +118,7 @@ STUDIES = {
         "The models of `fast`, paid as in the paper: once, after the last glimpse, and from the "
         "first update on. (`fast` pays gains, and has the policy wait for the discriminator.) "
         "Four epochs: the discriminator is immature for most of them.",
-        f"digits {PAID_AT_THE_END} --checkpoint-every 1 --seeds 3",
+        f"digits {COMPARED} --checkpoint-every 1 --seeds 3",
         authors=texts("ram"),
         hours=0.4,
         epoch_by_epoch=True,
@@ -119,23 +126,23 @@ STUDIES = {
     "digits-dt-ram": Study(
         "DT-RAM: three rewards",
         "The same for the model that decides when it has seen enough.",
-        f"digits --model dt-ram {PAID_AT_THE_END} --seeds 2",
+        f"digits --model dt-ram {COMPARED} --seeds 3",
         authors=texts("dt-ram"),
         hours=0.4,
         epoch_by_epoch=True,
     ),
-    "digits-ram-100": Study(
+    "digits-ram-fast": Study(
         "RAM, the whole `fast` preset",
-        "100 epochs. The discriminator of this run is the oracle of the studies below.",
-        "digits --rewards clipped-linear --seeds 1 --parts 1",
-        authors={
-            "clipped-linear": " ".join(
-                (
-                    f"{curve_point('ram', 'clipped-linear', 100)} at 100 epochs,",
-                    f"{curve_point('ram', 'clipped-linear', 1400)} at 1400",
-                )
-            )
-        },
+        "100 epochs, about an hour on two cores.",
+        "digits --rewards clipped-linear --seeds 1",
+        authors=WITH_LENGTH,
+        hours=1.0,
+    ),
+    "digits-ram-100": Study(
+        "The same without an equivariant policy and a centre that light must hold",
+        "What `fast` was before. The discriminator of this run is the oracle of the study below.",
+        f"digits --rewards clipped-linear --seeds 1 {BEFORE}",
+        authors=WITH_LENGTH,
         hours=1.0,
     ),
     "digits-oracle": Study(
@@ -143,8 +150,24 @@ STUDIES = {
         "The runs of the first study once more, paid by the frozen discriminator of a converged "
         "run. What a reward loses to the noise of a discriminator that is still learning is the "
         "gap between the two.",
-        f"digits --oracle {ORACLE} {PAID_AT_THE_END} --seeds 1",
+        f"digits --oracle {ORACLE} {COMPARED} --seeds 3",
         hours=0.4,
+    ),
+    "digits-g": Study(
+        "Ten g functions",
+        "g(q) less g(p), clipped at zero, from the steepest near q = 0 to the flattest. One epoch "
+        "of the set-up of the first study.",
+        f"digits --rewards {G_FUNCTIONS} --epochs 1 {PAID_AT_THE_END} --seeds 2",
+        hours=0.3,
+    ),
+    "digits-paper": Study(
+        "The authors' recipe",
+        "The `paper` preset, for the first 200 of its 1500 epochs: does the code do what theirs "
+        "did?",
+        "digits --preset paper --rewards clipped-linear --epochs 200 --parts 1 --seeds 1",
+        authors={"clipped-linear": f"{curve_point('ram', 'clipped-linear', 200)} at 200 epochs"},
+        hours=0.7,
+        along="ram",
     ),
     "counting": Study(
         "Counting under occlusion: three rewards and three yardsticks",
