@@ -4,7 +4,6 @@ import torch
 from torch.nn import functional
 
 from irrl.tasks import make_config
-from irrl.tasks.digits.by_hand import Recalled
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.discriminator import make_discriminator
 from irrl.tasks.digits.policy import Policy
@@ -21,7 +20,10 @@ def small(**settings):
 def episode(config, batch=4, seed=0):
     """Models in double precision, and a sampled episode of random canvases."""
     torch.manual_seed(seed)
-    discriminator, policy = make_discriminator(config).double(), Policy(config).double()
+    return episode_of(config, make_discriminator(config).double(), Policy(config).double(), batch)
+
+
+def episode_of(config, discriminator, policy, batch=4):
     canvas = discriminator.retina.prepare(torch.randint(256, (batch, 30, 30)))
     noise = torch.randn(config.steps - 1, batch, 2).double()
     coins = torch.rand(config.steps - 1, batch).double()
@@ -174,8 +176,7 @@ def test_moves(moves):
         "centred": centres,
     }[moves][:-1]
     anchor = policy.anchor(locations[:-1], centres[:-1])
-    known = trajectory.memory.states[:-1]
-    mean, stop = policy(known, functional.relu(policy.hidden(known)), anchor)
+    mean, stop = policy(trajectory.mind.thought, anchor)
     assert stop is None
     assert (mean - from_where).abs().max() <= (1.0 if moves == "absolute" else 0.4)
     torch.manual_seed(0)
@@ -204,21 +205,20 @@ def test_dt_ram_stops_by_coins_and_at_the_end_by_force():
 
 def test_stop_probabilities_are_bounded():
     config = small(model="dt-ram")
-    policy, known = Policy(config), torch.zeros(3, config.width)
+    policy = Policy(config)
     with torch.no_grad():
         policy.act.bias[2] = 1e6
-        _, stop = policy(known, torch.zeros(3, config.locator_width), torch.zeros(3, 2))
+        _, stop = policy(torch.zeros(3, config.locator_width), torch.zeros(3, 2))
         assert stop.tolist() == pytest.approx([0.999] * 3)
         policy.act.bias[2] = -1e6
-        _, stop = policy(known, torch.zeros(3, config.locator_width), torch.zeros(3, 2))
+        _, stop = policy(torch.zeros(3, config.locator_width), torch.zeros(3, 2))
         assert stop.tolist() == pytest.approx([0.001] * 3)
 
 
 def test_places_of_a_grid_are_drawn_as_likely_as_they_are():
     config = small(grid=3, moves="relative", stride=0.2, steps=9)
     _, policy, _, trajectory = episode(config, batch=6)
-    known = trajectory.memory.states[:-1]
-    aim, _ = policy(known, functional.relu(policy.hidden(known)), trajectory.locations[:-1])
+    aim, _ = policy(trajectory.mind.thought, trajectory.locations[:-1])
     torch.testing.assert_close(aim.exp().sum(-1), torch.ones(8, 6).double())
     torch.manual_seed(0)
     make_discriminator(config), Policy(config), torch.randint(256, (6, 30, 30))
@@ -241,18 +241,10 @@ def test_without_chance_the_likeliest_place_of_a_grid_is_taken():
     discriminator, policy, canvas, trajectory = episode(config)
     first = trajectory.locations[0]
     calm = rollout(discriminator, policy, canvas, first, config.steps)
-    known = calm.memory.states[:-1]
-    aim, stop = policy(known, functional.relu(policy.hidden(known)), torch.zeros(2))
+    aim, stop = policy(calm.mind.thought, torch.zeros(2))
     assert (calm.choices == aim.argmax(-1)).all()
     torch.testing.assert_close(calm.samples, policy.grid[calm.choices])
     assert aim.shape[-1] == 9 and stop.shape == aim.shape[:-1]
-
-
-def known_in(policy, trajectory):
-    memory = trajectory.memory
-    anchor = policy.anchor(trajectory.locations[:-1], memory.centres[:-1])
-    notes = policy.note(memory.glimpses[:-1], trajectory.phases).cumsum(0)
-    return policy.knows(memory.states[:-1], notes, anchor, memory.places[:-1], policy.clock)
 
 
 def test_moves_start_from_the_middle_again_where_too_little_light_is_left():
@@ -280,15 +272,18 @@ def test_an_equivariant_policy_asks_the_map_the_same_from_every_place_of_the_gri
     _, policy, _, trajectory = episode(config)
     with torch.no_grad():
         policy.alike.copy_(torch.randn(8))
-    known, locations = known_in(policy, trajectory), trajectory.locations[:-1]
-    thought = torch.zeros(*known.shape[:-1], config.locator_width).double()
-    notes = policy.note(trajectory.memory.glimpses[:-1], trajectory.phases).cumsum(0)
-    own = functional.linear(known, policy.glance.weight, policy.glance.bias) + policy.act.bias
+        policy.act.weight.zero_()
+    mind, locations = trajectory.mind, trajectory.locations[:-1]
+    notes = (torch.cat([mind.seen, mind.seen], dim=-1) * mind.here).cumsum(0)
+    own = functional.linear(mind.known, policy.glance.weight, policy.glance.bias) + policy.act.bias
     expected = []
     for place, way in enumerate(policy.grid):
         around = torch.cat(read_from(notes, phases_at(policy.waves, locations + way)), dim=-1)
         expected.append(own[..., place] + around @ policy.alike)
-    aim, stop = policy(known, thought, locations)
+    glances = functional.linear(mind.known, policy.glance.weight + policy.asked())
+    hidden = torch.zeros_like(mind.known[..., : config.locator_width])
+    thought = torch.cat([hidden, glances + policy.glance.bias], dim=-1)
+    aim, stop = policy(thought, locations)
     torch.testing.assert_close(aim, torch.stack(expected, dim=-1).log_softmax(-1))
     if model == "dt-ram":
         torch.testing.assert_close(stop, torch.sigmoid(own[..., -1]))
@@ -298,7 +293,7 @@ def test_an_equivariant_policy_asks_the_map_the_same_from_every_place_of_the_gri
 def test_the_policys_map_tells_what_lies_where_from_the_start_of_a_move(moves):
     config = small(policy_memory=3, moves=moves, object_centred=moves == "centred")
     _, policy, _, trajectory = episode(config)
-    known = known_in(policy, trajectory)
+    known = trajectory.mind.known
     seen = functional.relu(policy.what(trajectory.memory.glimpses))
     for t in range(config.steps - 1):
         starts = {
@@ -314,30 +309,79 @@ def test_the_policys_map_tells_what_lies_where_from_the_start_of_a_move(moves):
     torch.testing.assert_close(known[..., 13:15], trajectory.locations[:-1])
 
 
-def test_rollout_and_loss_know_the_same():
-    config = small(policy_memory=3, location_features=2)
+def plain_thoughts(policy, trajectory):
+    """All layers that read what the policy knows, as anyone would write them, for autograd."""
+    memory, anchors = trajectory.memory, trajectory.anchors
+    locations, parts = trajectory.locations[:-1], [memory.states[:-1]]
+    if policy.what is not None:
+        seen = functional.relu(policy.what(memory.glimpses[:-1]))
+        around = []
+        for t, anchor in enumerate(anchors):
+            phase = (locations[: t + 1] - anchor) @ policy.waves
+            waves = torch.cat([phase.cos(), phase.sin()], dim=-1)
+            around.append((torch.cat([seen, seen], dim=-1)[: t + 1] * waves).sum(0))
+        places = policy.place(locations, memory.places[:-1], anchors)
+        clock = policy.clock.expand(-1, locations.shape[1], -1)
+        parts += [torch.stack(around), places, clock]
+    known = torch.cat(parts, dim=-1)
+    glance = [] if policy.glance is None else [policy.glance(known)]
+    if policy.alike is not None:
+        glance[0] = glance[0] + functional.linear(known, policy.asked())
+    last = policy.expect if policy.foresee is None else policy.foresee
+    return known, torch.cat([functional.relu(policy.hidden(known)), *glance, last(known)], dim=-1)
+
+
+CENTRED = {"moves": "centred", "object_centred": True, "policy_memory": 3, "grid": 3}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"policy_memory": 3, "location_features": 2, "baseline_width": 4},
+        {"grid": 3, "moves": "relative", "model": "dt-ram"},
+        {**CENTRED, "equivariant": True, "baseline_width": 4, "model": "dt-ram"},
+        {**CENTRED, "equivariant": True, "centre_light": 1.8, "centre_fade": 0.5},
+    ],
+)
+def test_thoughts_and_their_gradient_equal_those_of_autograd(settings):
+    config = small(**settings)
+    discriminator, policy, _, trajectory = episode(config)
+    if config.equivariant:
+        with torch.no_grad():
+            policy.alike.copy_(torch.randn(6))
+        *_, trajectory = episode_of(config, discriminator, policy)
+    known, plain = plain_thoughts(policy, trajectory)
+    torch.testing.assert_close(trajectory.mind.known, known)
+    recalled = policy.recall(trajectory.mind, trajectory.memory.glimpses[:-1])
+    torch.testing.assert_close(recalled, plain)
+    weights, parameters = torch.randn_like(plain), list(policy.parameters())
+    expected, found = (
+        torch.autograd.grad(
+            (x * weights).sum(), parameters, materialize_grads=True, allow_unused=True
+        )
+        for x in (plain, recalled)
+    )
+    for one, other in zip(expected, found, strict=True):
+        torch.testing.assert_close(other, one)
+    touched = {
+        name for (name, _), g in zip(policy.named_parameters(), found, strict=True) if g.any()
+    }
+    assert {"hidden.weight", "hidden.bias"} <= touched
+    assert ("alike" in touched) == config.equivariant
+
+
+@pytest.mark.parametrize("settings", [{"policy_memory": 3}, CENTRED])
+def test_a_rollout_goes_where_its_thoughts_say(settings):
+    config = small(**settings)
     _, policy, _, trajectory = episode(config)
-    known = known_in(policy, trajectory)
-    thoughts = functional.relu(policy.hidden(known))
-    torch.testing.assert_close(policy.recall(known, trajectory.thoughts), thoughts)
-    mean, _ = policy(known, thoughts, torch.zeros(2))
+    mean, _ = policy(trajectory.mind.thought, trajectory.anchors)
+    if config.grid > 0:
+        mean = trajectory.anchors + policy.grid[trajectory.choices]
     torch.manual_seed(0)
     make_discriminator(config), Policy(config), torch.randint(256, (4, 30, 30))
     noise = torch.randn(config.steps - 1, 4, 2).double()  # that of `episode`
     torch.testing.assert_close(trajectory.samples, mean + 0.2 * noise)
-
-
-def test_what_is_recalled_has_the_gradient_of_what_is_computed():
-    layer = torch.nn.Linear(5, 4).double()
-    x = torch.randn(3, 2, 5, dtype=torch.float64, requires_grad=True)
-    inputs = (x, layer.weight, layer.bias)
-    plain = functional.relu(layer(x))
-    recalled = Recalled.apply(plain.detach(), *inputs)
-    weights = torch.randn_like(plain)
-    expected = torch.autograd.grad((plain * weights).sum(), inputs)
-    found = torch.autograd.grad((recalled * weights).sum(), inputs)
-    for grad, wanted in zip(found, expected, strict=True):
-        torch.testing.assert_close(grad, wanted)
 
 
 def test_the_papers_sizes():

@@ -53,9 +53,7 @@ class Scene:
         worth = worth_of(self.config, self.log_probs, self.labels)
         leaks = self.config.leak_reward_gradient
         assert worth.requires_grad == leaks
-        return loss_of_policy(
-            self.config, self.learner.policy, self.states.detach(), self.trajectory, worth, 0.1
-        )
+        return loss_of_policy(self.config, self.learner.policy, self.trajectory, worth, 0.1)
 
 
 def touched(model):
@@ -203,9 +201,9 @@ def test_reinforce_of_dt_ram_counts_the_actions_taken(mnist_cache):
     config, policy, trajectory = scene.config, scene.learner.policy, scene.trajectory
     worth = worth_of(config, scene.log_probs, scene.labels)
     loss = scene.policy_loss().item()
-    thoughts = torch.relu(policy.hidden(scene.states[:-1]))
-    mean, stop = policy(scene.states[:-1], thoughts, torch.zeros(2))
-    expected = policy.baseline(scene.states[:-1])
+    known = scene.states[:-1].detach()
+    mean, stop = policy(torch.relu(policy.hidden(known)), torch.zeros(2))
+    expected = policy.expect(known)[..., 0]
     reinforce, errors = 0.0, []
     for n, length in enumerate(trajectory.lengths.tolist()):
         paid = worth[length - 1, n].item()
@@ -303,10 +301,10 @@ def test_reinforce_on_a_grid_pushes_the_places_that_paid(mnist_cache):
     config, policy, trajectory = scene.config, scene.learner.policy, scene.trajectory
     scene.policy_loss().backward()
     known = scene.states[:-1].detach()
-    thoughts = torch.relu(policy.hidden(known))
-    aim, _ = policy(known, thoughts, torch.zeros(2))
+    thought = torch.cat([torch.relu(policy.hidden(known)), policy.glance(known)], dim=-1)
+    aim, _ = policy(thought, torch.zeros(2))
     paid = trajectory.last(worth_of(config, scene.log_probs, scene.labels)).detach()
-    advantage = (paid - policy.baseline(known)).detach()
+    advantage = (paid - policy.expect(known)[..., 0]).detach()
     chosen = torch.nn.functional.one_hot(trajectory.choices, 9)
     logits = -config.policy_weight * advantage[..., None] * (chosen - aim.exp()) / BATCH
     torch.testing.assert_close(policy.glance.bias.grad, logits.sum((0, 1)), rtol=1e-3, atol=1e-6)
@@ -337,8 +335,7 @@ def test_the_optimiser_gets_the_step_sizes(mnist_cache):
 def test_the_policy_begins_as_it_is_told(mnist_cache):
     scene = Scene(model="dt-ram", initial_policy=0.0, initial_stop=0.1)
     policy, trajectory = scene.learner.policy, scene.trajectory
-    known = torch.zeros(*trajectory.thoughts.shape[:-1], policy.hidden.in_features)
-    mean, stop = policy(known, trajectory.thoughts, trajectory.locations[:-1])
+    mean, stop = policy(trajectory.mind.thought, trajectory.locations[:-1])
     torch.testing.assert_close(mean, trajectory.locations[:-1])
     torch.testing.assert_close(stop, torch.full_like(stop, 0.1))
 
@@ -355,13 +352,10 @@ def test_advantages_are_normalised_over_the_actions_taken(mnist_cache):
     for normalise in (False, True):
         scene = Scene(credit="final", normalise_advantage=normalise)
         losses.append(scene.policy_loss().item())
-    policy, trajectory, memory = scene.learner.policy, scene.trajectory, scene.trajectory.memory
-    notes = policy.note(memory.glimpses[:-1], trajectory.phases).cumsum(0)
-    known = policy.knows(
-        scene.states[:-1], notes, trajectory.locations[:-1], memory.places[:-1], policy.clock
-    )
+    policy, trajectory = scene.learner.policy, scene.trajectory
     paid = worth_of(scene.config, scene.log_probs, scene.labels)[-1]
-    advantage = paid - policy.baseline(known)
+    thought = policy.recall(trajectory.mind, trajectory.memory.glimpses[:-1])
+    advantage = paid - policy.baseline(thought)
     squares = advantage.square().mean().item()
     reinforce, normalised = losses[0] - squares, losses[1] - squares
     assert normalised == pytest.approx(reinforce / advantage.std(correction=0).item(), rel=1e-3)

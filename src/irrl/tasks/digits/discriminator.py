@@ -20,7 +20,15 @@ from irrl.tasks.digits.by_hand import Layer, linear, through_relu
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import CLASSES
 from irrl.tasks.digits.retina import Retina
-from irrl.tasks.digits.waves import features_of, octaves, phases_at, read_from, wave_vectors
+from irrl.tasks.digits.waves import (
+    features_of,
+    noted,
+    octaves,
+    phases_at,
+    read_from,
+    seen_by,
+    wave_vectors,
+)
 
 
 class Step(NamedTuple):
@@ -293,9 +301,7 @@ class Mapped(Discriminator):
         seen, here, notes, centre, around = now.inner
         linear(what, now.glimpse, seen).relu_()
         phases_at(self.waves, location, out=here).mul_(self.scale)
-        torch.mul(torch.cat([seen, seen], dim=1), here, out=notes)
-        if t > 0:
-            notes.add_(memory.steps[t - 1].inner[2])
+        noted(seen, here, memory.steps[t - 1].inner[2] if t > 0 else None, out=notes)
         where = now.centre if self.object_centred else 0.0 * location
         torch.cat(read_from(notes, phases_at(self.waves, where, out=centre)), dim=1, out=around)
         return linear(read, around, now.state).relu_()
@@ -322,13 +328,7 @@ class MappedStates(torch.autograd.Function):
         state = through_relu(
             grad_outputs[0].contiguous(), memory.states, torch.empty_like(memory.states)
         )
-        cosine, sine = centre.chunk(2, dim=-1)
-        even, odd = (state @ read).chunk(2, dim=-1)
-        notes = torch.cat([even * cosine - odd * sine, odd * cosine + even * sine], dim=-1)
-        for t in reversed(range(len(notes) - 1)):  # a note stays in all maps that follow
-            notes[t] += notes[t + 1]
-        even, odd = notes.mul_(here).chunk(2, dim=-1)
-        seen = through_relu(even + odd, seen).flatten(0, 1)
+        seen = seen_by(state @ read, here, centre, seen).flatten(0, 1)
         state = state.flatten(0, 1)
         return (
             None,

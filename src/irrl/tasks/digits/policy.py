@@ -1,6 +1,7 @@
 """The policy: a locator that, with DT-RAM, also decides to stop, and a baseline."""
 
 import math
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -8,17 +9,41 @@ from torch.nn import functional
 
 from irrl.losses import gaussian_log_prob
 from irrl.seeding import stream
-from irrl.tasks.digits.by_hand import Layer, Recalled, linear
+from irrl.tasks.digits.by_hand import Layer, linear
 from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.discriminator import Memory
+from irrl.tasks.digits.discriminator import Memory, Step
 from irrl.tasks.digits.waves import (
     features_of,
     noted,
     octaves,
     phases_at,
     read_from,
+    seen_by,
     wave_vectors,
 )
+
+
+class Moment(NamedTuple):
+    """What the policy made of a glimpse."""
+
+    known: Tensor  # the core's state, the map from the anchor, place and time
+    thought: Tensor  # of the layers that read it: hidden units, and a glance at each place
+    seen: Tensor  # units of the map
+    here: Tensor  # their phases where the glimpse was taken
+    there: Tensor  # and from where the map was read
+
+
+class Mind(NamedTuple):
+    """The same for all actions of an episode, (steps - 1, batch, ...): what backward needs."""
+
+    known: Tensor
+    thought: Tensor
+    seen: Tensor
+    here: Tensor
+    there: Tensor
+    moments: list[Moment]  # the same, one by one
+    layers: tuple[Layer, ...]  # of what is seen, and of what is thought
+
 
 STOP_LIMIT = 1e-3  # stop probabilities stay within [1e-3, 1 - 1e-3]
 
@@ -45,6 +70,7 @@ class Policy(nn.Module):
         self.register_buffer("frequencies", octaves(config.location_features), persistent=False)
         self.reach = 1.0 if config.moves == "absolute" else config.stride
         known, units = config.width, config.policy_memory
+        self.width = config.width
         self.what = None
         if units > 0:
             self.what = nn.Linear(config.scales * config.glimpse_size**2, units)
@@ -65,28 +91,27 @@ class Policy(nn.Module):
         # Whether a place was seen is a linear question to the map: no need to think.
         self.glance = nn.Linear(known, self.aims + config.stops) if config.grid > 0 else None
         self.alike = nn.Parameter(torch.zeros(2 * units)) if config.equivariant else None
-        self.before_map = config.width
         wide = config.baseline_width
         self.foresee = nn.Linear(known, wide) if wide > 0 else None
         self.expect = nn.Linear(wide or known, 1)
 
-    def phases(self, location: Tensor, out: Tensor) -> Tensor:
-        """Of the map's waves at a place; nothing without a map."""
-        return out if self.what is None else phases_at(self.waves, location, out)
+    def blank(self, batch: int) -> Mind:
+        """Room for an episode."""
 
-    def note(self, glimpses: Tensor, phases: Tensor) -> Tensor | None:
-        """What glimpses add to the map."""
-        return None if self.what is None else noted(functional.relu(self.what(glimpses)), phases)
+        def room(size: int) -> Tensor:
+            return self.hidden.weight.new_empty(len(self.clock), batch, size)
 
-    def knows(
-        self, states: Tensor, notes: Tensor | None, anchor: Tensor, places: Tensor, clock: Tensor
-    ) -> Tensor:
-        """What the policy decides by: the core's state, the map from the anchor, place and time."""
-        if notes is None:
-            return states
-        around = read_from(notes, phases_at(self.waves, anchor))
-        time = clock.expand(*places.shape[:-1], -1)
-        return torch.cat([states, *around, places, time], dim=-1)
+        bias, weight = self.reads()
+        front = self.hidden.out_features + (0 if self.glance is None else self.glance.out_features)
+        units, layers = self.waves.shape[1], [(bias[:front], weight[:front].t())]
+        sizes = (weight.shape[1], front, units, 2 * units, 2 * units)
+        known, thought, seen, here, there = all_of = [room(size) for size in sizes]
+        if self.what is not None:
+            layers.append((self.what.bias, self.what.weight.t()))
+            known[..., weight.shape[1] - len(self.clock) :] = self.clock
+        views = zip(*(x.unbind() for x in all_of), strict=True)
+        moments = [Moment(*view) for view in views]
+        return Mind(known, thought, seen, here, there, moments, tuple(layers))
 
     def light_left(self, memory: Memory, t: int, before: Tensor | None) -> Tensor | None:
         """Brightness that still holds the centre, (batch, 1): of the past, a glimpse lets some go.
@@ -119,46 +144,63 @@ class Policy(nn.Module):
         both = (features_of(x, self.frequencies) for x in (location, location - anchor))
         return torch.cat(list(both), dim=-1)
 
-    def think(self, known: Tensor, out: Tensor) -> Tensor:
-        """The hidden units of the locator, while rolling out."""
-        return linear((self.hidden.bias, self.hidden.weight.t()), known, out).relu_()
-
-    def recall(self, known: Tensor, thought: Tensor) -> Tensor:
-        """The same with their gradient, for what was thought while rolling out."""
-        return Recalled.apply(thought, known, self.hidden.weight, self.hidden.bias)
-
-    def glances(self) -> Layer | None:
-        """Bias and transposed weight by which each place of the grid is judged at a glance.
-
-        Every place has weights of its own. An equivariant policy adds the same question for all:
-        what does the map show, seen from there? It learns once for all places that one was looked
-        at, or lies beside something bright.
-        """
-        if self.glance is None:
-            return None
-        weight = self.glance.weight
-        if self.alike is not None:
-            cosine, sine = phases_at(self.waves, self.grid).chunk(2, dim=-1)
-            even, odd = self.alike.chunk(2)
-            asked = torch.cat([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1)
-            after = weight.shape[1] - self.before_map - asked.shape[1]
-            stops = weight.shape[0] - asked.shape[0]
-            weight = weight + functional.pad(asked, (self.before_map, after, 0, stops))
-        return self.glance.bias, weight.t()
-
-    def forward(
-        self, known: Tensor, thought: Tensor, anchor: Tensor, glances: Layer | None = None
+    def think(
+        self, mind: Mind, t: int, seen: Step, notes: Tensor | None, location: Tensor, anchor: Tensor
     ) -> tuple[Tensor, Tensor | None]:
+        """Write what is known and thought after glimpse ``t``; returns the thought and the map."""
+        now = mind.moments[t]
+        now.known[:, : self.width] = seen.state
+        if self.what is not None:
+            linear(mind.layers[1], seen.glimpse, now.seen).relu_()
+            phases_at(self.waves, location, out=now.here)
+            notes = noted(now.seen, now.here, notes, out=torch.empty_like(now.here))
+            around = read_from(notes, phases_at(self.waves, anchor, out=now.there))
+            place = self.place(location, seen.place, anchor)
+            after = self.width + notes.shape[1]
+            now.known[:, self.width : after] = torch.cat(around, dim=1)
+            now.known[:, after : after + place.shape[1]] = place
+        linear(mind.layers[0], now.known, now.thought)[:, : self.hidden.out_features].relu_()
+        return now.thought, notes
+
+    def recall(self, mind: Mind, glimpses: Tensor) -> Tensor:
+        """All that was thought, and what the baseline makes of it, with their gradient."""
+        seen = () if self.what is None else (self.what.weight, self.what.bias)
+        return Recalled.apply(
+            mind, glimpses, self.width, self.hidden.out_features, *self.reads(), *seen
+        )
+
+    def reads(self) -> tuple[Tensor, Tensor]:
+        """Bias and weight of all layers that read what is known: hidden, glance, baseline."""
+        last = self.expect if self.foresee is None else self.foresee
+        layers = [self.hidden, *filter(None, [self.glance]), last]
+        weights = [layer.weight for layer in layers]
+        if self.alike is not None:
+            weights[1] = weights[1] + self.asked()
+        return torch.cat([layer.bias for layer in layers]), torch.cat(weights)
+
+    def asked(self) -> Tensor:
+        """The part of a glance at each place that is the same question for all.
+
+        What does the map show, seen from there? So it is learned once for all places that one was
+        looked at, or lies beside something bright.
+        """
+        assert self.alike is not None and self.glance is not None
+        cosine, sine = phases_at(self.waves, self.grid).chunk(2, dim=-1)
+        even, odd = self.alike.chunk(2)
+        asked = torch.cat([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1)
+        after = self.glance.in_features - self.width - asked.shape[1]
+        stops = self.glance.out_features - asked.shape[0]
+        return functional.pad(asked, (self.width, after, 0, stops))
+
+    def forward(self, thought: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor | None]:
         """What it aims at, and the probability of stopping in place of going there.
 
         The aim is the mean of the next location; with a grid, the log-probability of each place.
-        A rollout computes the layer of glances once for all steps.
         """
-        raw = self.act(thought)
-        glances = glances or self.glances()
-        if glances is not None:
-            bias, weight = glances
-            raw = raw + (known @ weight + bias)
+        hidden = self.hidden.out_features
+        raw = self.act(thought[..., :hidden])
+        if self.glance is not None:
+            raw = raw + thought[..., hidden : hidden + self.glance.out_features]
         aim = raw[..., : self.aims]
         if len(self.grid) > 0:
             aim = functional.log_softmax(aim, dim=-1)
@@ -185,7 +227,43 @@ class Policy(nn.Module):
             return gaussian_log_prob(samples, aim, std)
         return aim.gather(-1, choices[..., None])[..., 0]
 
-    def baseline(self, known: Tensor) -> Tensor:
-        if self.foresee is not None:
-            known = functional.relu(self.foresee(known))
-        return self.expect(known)[..., 0]
+    def baseline(self, thought: Tensor) -> Tensor:
+        """What to expect, from all that `recall` tells."""
+        if self.foresee is None:
+            return thought[..., -1]
+        return self.expect(functional.relu(thought[..., -self.foresee.out_features :]))[..., 0]
+
+
+class Recalled(torch.autograd.Function):
+    """Thoughts as a function of the weights, for an episode that was rolled out.
+
+    Actions and what is seen of the state have no gradient; the map has one, into what it notes.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, mind: Mind, glimpses: Tensor, before: int, hidden: int, *weights: Tensor
+    ) -> Tensor:
+        bias, weight, *_ = weights
+        done = mind.thought.shape[-1]
+        baseline = mind.known @ weight[done:].t() + bias[done:]
+        thought = torch.cat([mind.thought, baseline], dim=-1)
+        ctx.mind, ctx.glimpses, ctx.before, ctx.hidden = mind, glimpses, before, hidden
+        ctx.save_for_backward(weight)
+        return thought
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
+        mind: Mind = ctx.mind
+        (weight,) = ctx.saved_tensors
+        grad = grad_outputs[0].clone()
+        rectified = grad[..., : ctx.hidden]
+        rectified.mul_(mind.thought[..., : ctx.hidden] > 0)
+        rows = grad.flatten(0, 1)
+        grads = [rows.sum(0), rows.t() @ mind.known.flatten(0, 1)]
+        if len(mind.layers) > 1:
+            waves = mind.here.shape[-1]
+            around = grad @ weight[:, ctx.before : ctx.before + waves]
+            seen = seen_by(around, mind.here, mind.there, mind.seen).flatten(0, 1)
+            grads += [seen.t() @ ctx.glimpses.flatten(0, 1), seen.sum(0)]
+        return None, None, None, None, *grads

@@ -9,7 +9,7 @@ from torch import Tensor
 from irrl.seeding import stream
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.discriminator import Discriminator, Memory
-from irrl.tasks.digits.policy import Policy
+from irrl.tasks.digits.policy import Mind, Policy
 
 STOP_THRESHOLD = 0.5  # in evaluation, where stopping is not drawn
 
@@ -31,8 +31,7 @@ class Trajectory(NamedTuple):
     """A batch of episodes. Actions are taken after all glimpses but the last, t = 0..steps-2."""
 
     memory: Memory  # what the discriminator computed on the way
-    thoughts: Tensor  # (steps - 1, batch, width): and the locator
-    phases: Tensor  # (steps - 1, batch, 2 units): of the policy's map
+    mind: Mind  # and the policy
     anchors: Tensor  # (steps - 1, batch, 2): where moves started
     locations: Tensor  # (steps, batch, 2): where each glimpse was taken
     samples: Tensor  # (steps - 1, batch, 2): next locations as drawn, before they were clamped
@@ -93,29 +92,24 @@ def rollout(
     means, and an episode stops where that is the more likely.
     """
     batch = len(first)
-    memory = discriminator.blank(steps, batch)
+    memory, mind = discriminator.blank(steps, batch), policy.blank(batch)
     locations, samples = first.new_empty(steps, batch, 2), first.new_empty(steps - 1, batch, 2)
     locations[0] = first
-    thoughts = first.new_empty(steps - 1, batch, policy.hidden.out_features)
-    phases = first.new_empty(steps - 1, batch, 2 * policy.waves.shape[1])
     choices = torch.empty_like(samples[..., 0], dtype=torch.long)
     lengths = torch.full((batch,), 1 if policy.stops else steps, device=first.device)
     running = torch.ones(batch, dtype=torch.bool, device=first.device)
     notes: Tensor | None = None
     left: Tensor | None = None
     anchors = torch.empty_like(samples)
-    here, glances = first, policy.glances()
-    steps_of = (locations[1:], samples, choices, thoughts, phases)
-    for t, (there, drawn, choice, thought, phase) in enumerate(zip(*steps_of, strict=True)):
-        state = discriminator.look(memory, t, canvas, here)
+    here = first
+    steps_of = (locations[1:], samples, choices, anchors)
+    for t, (there, drawn, choice, anchor) in enumerate(zip(*steps_of, strict=True)):
+        discriminator.look(memory, t, canvas, here)
         seen = memory.steps[t]
-        added = policy.note(seen.glimpse, policy.phases(here, out=phase))
-        notes = added if notes is None or added is None else notes + added
         left = policy.light_left(memory, t, left)
-        anchor = anchors[t] = policy.anchor(here, seen.centre, left)
-        place = policy.place(here, seen.place, anchor)
-        known = policy.knows(state, notes, anchor, place, policy.clock[t])
-        aim, stop = policy(known, policy.think(known, thought), anchor, glances)
+        anchor.copy_(policy.anchor(here, seen.centre, left))
+        thought, notes = policy.think(mind, t, seen, notes, here, anchor)
+        aim, stop = policy(thought, anchor)
         lot = None if chance is None or chance.lots.shape[1] == 0 else chance.lots[t]
         mean = policy.choose(aim, anchor, lot, out=choice)
         if chance is None:
@@ -127,4 +121,4 @@ def rollout(
             running &= (STOP_THRESHOLD if chance is None else chance.coins[t]) >= stop
             lengths += running
     discriminator.look(memory, steps - 1, canvas, here)
-    return Trajectory(memory, thoughts, phases, anchors, locations, samples, choices, lengths)
+    return Trajectory(memory, mind, anchors, locations, samples, choices, lengths)

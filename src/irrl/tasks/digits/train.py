@@ -76,7 +76,7 @@ def learn_part(
     worth = worth_of(config, judge, labels)
 
     # policy <- trajectory, reward
-    policy_loss = loss_of_policy(config, policy, states.detach(), trajectory, worth, std)
+    policy_loss = loss_of_policy(config, policy, trajectory, worth, std)
 
     # discriminator <- trajectory, label
     discriminator_loss = loss_of_discriminator(config, trajectory, log_probs, labels)
@@ -163,27 +163,17 @@ def returns_of(
 
 
 def loss_of_policy(
-    config: DigitsConfig,
-    policy: Policy,
-    states: Tensor,
-    trajectory: Trajectory,
-    worth: Tensor,
-    std: float,
+    config: DigitsConfig, policy: Policy, trajectory: Trajectory, worth: Tensor, std: float
 ) -> Tensor:
     """REINFORCE with a learned baseline, for moves and, with DT-RAM, for stops."""
-    memory, locations = trajectory.memory, trajectory.locations[:-1]
-    added = policy.note(memory.glimpses[:-1], trajectory.phases)
-    notes = None if added is None else added.cumsum(0)
-    anchor = trajectory.anchors
-    places = policy.place(locations, memory.places[:-1], anchor)
-    known = policy.knows(states[:-1], notes, anchor, places, policy.clock)
-    aim, stop = policy(known, policy.recall(known, trajectory.thoughts), anchor)
+    thought = policy.recall(trajectory.mind, trajectory.memory.glimpses[:-1])
+    aim, stop = policy(thought, trajectory.anchors)
     log_prob = policy.log_prob(aim, trajectory.samples, trajectory.choices, std)
     taken = trajectory.moved
     if stop is not None:
         log_prob = torch.where(taken, log_prob + torch.log1p(-stop), torch.log(stop))
         taken = taken | trajectory.stopped
-    expected = policy.baseline(known)
+    expected = policy.baseline(thought)
     returns = returns_of(config, trajectory, worth, expected.detach())
     advantage = returns - expected.detach()
     if config.normalise_advantage and trajectory.steps > 1:

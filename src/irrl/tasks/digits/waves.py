@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from irrl.tasks.digits.by_hand import through_relu
+
 
 def wave_vectors(rng: np.random.Generator, lengths: np.ndarray) -> Tensor:
     """Vectors (2, count) of these lengths, in all directions."""
@@ -24,9 +26,10 @@ def phases_at(waves: Tensor, location: Tensor, out: Tensor | None = None) -> Ten
     return torch.cat([phase.cos(), phase.sin()], dim=-1, out=out)
 
 
-def noted(seen: Tensor, phases: Tensor) -> Tensor:
-    """What a glimpse adds to a map: each wave, as much as was seen."""
-    return torch.cat([seen, seen], dim=-1) * phases
+def noted(seen: Tensor, phases: Tensor, before: Tensor | None, out: Tensor) -> Tensor:
+    """A map with one glimpse more: each wave counts as much as was seen."""
+    torch.mul(torch.cat([seen, seen], dim=-1), phases, out=out)
+    return out if before is None else out.add_(before)
 
 
 def read_from(notes: Tensor, phases: Tensor) -> tuple[Tensor, Tensor]:
@@ -34,6 +37,21 @@ def read_from(notes: Tensor, phases: Tensor) -> tuple[Tensor, Tensor]:
     cosine, sine = phases.chunk(2, dim=-1)
     even, odd = notes.chunk(2, dim=-1)
     return even * cosine + odd * sine, odd * cosine - even * sine
+
+
+def seen_by(grad: Tensor, here: Tensor, there: Tensor, seen: Tensor) -> Tensor:
+    """Backward through a map: from the gradient of what was read to that of what a glimpse shows.
+
+    All are (steps, batch, ...): ``here`` the phases where glimpses were taken, scaled as they were
+    noted, ``there`` those from where the map was read after each, ``seen`` the rectified units.
+    """
+    cosine, sine = there.chunk(2, dim=-1)
+    even, odd = grad.chunk(2, dim=-1)
+    notes = torch.cat([even * cosine - odd * sine, odd * cosine + even * sine], dim=-1)
+    for t in reversed(range(len(notes) - 1)):  # a note stays in all maps that follow
+        notes[t] += notes[t + 1]
+    even, odd = notes.mul_(here).chunk(2, dim=-1)
+    return through_relu(even + odd, seen)
 
 
 def octaves(count: int) -> Tensor:
