@@ -353,7 +353,8 @@ def test_thoughts_and_their_gradient_equal_those_of_autograd(settings):
         *_, trajectory = episode_of(config, discriminator, policy)
     known, plain = plain_thoughts(policy, trajectory)
     torch.testing.assert_close(trajectory.mind.known, known)
-    recalled = policy.recall(trajectory.mind, trajectory.memory.glimpses[:-1])
+    both = policy.recall(trajectory.mind, trajectory.memory.glimpses[:-1])
+    recalled = torch.cat(both, dim=-1)
     torch.testing.assert_close(recalled, plain)
     weights, parameters = torch.randn_like(plain), list(policy.parameters())
     expected, found = (

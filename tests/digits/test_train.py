@@ -354,8 +354,8 @@ def test_advantages_are_normalised_over_the_actions_taken(mnist_cache):
         losses.append(scene.policy_loss().item())
     policy, trajectory = scene.learner.policy, scene.trajectory
     paid = worth_of(scene.config, scene.log_probs, scene.labels)[-1]
-    thought = policy.recall(trajectory.mind, trajectory.memory.glimpses[:-1])
-    advantage = paid - policy.baseline(thought)
+    _, foreseen = policy.recall(trajectory.mind, trajectory.memory.glimpses[:-1])
+    advantage = paid - policy.baseline(foreseen)
     squares = advantage.square().mean().item()
     reinforce, normalised = losses[0] - squares, losses[1] - squares
     assert normalised == pytest.approx(reinforce / advantage.std(correction=0).item(), rel=1e-3)

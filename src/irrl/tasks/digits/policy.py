@@ -95,21 +95,23 @@ class Policy(nn.Module):
         self.foresee = nn.Linear(known, wide) if wide > 0 else None
         self.expect = nn.Linear(wide or known, 1)
 
-    def blank(self, batch: int) -> Mind:
-        """Room for an episode."""
+    def blank(self, memory: Memory) -> Mind:
+        """Room for the actions of an episode. Without a map, the states are all that is known."""
+        states = memory.states[:-1]
 
         def room(size: int) -> Tensor:
-            return self.hidden.weight.new_empty(len(self.clock), batch, size)
+            return states.new_empty(*states.shape[:-1], size)
 
         bias, weight = self.reads()
         front = self.hidden.out_features + (0 if self.glance is None else self.glance.out_features)
-        units, layers = self.waves.shape[1], [(bias[:front], weight[:front].t())]
-        sizes = (weight.shape[1], front, units, 2 * units, 2 * units)
-        known, thought, seen, here, there = all_of = [room(size) for size in sizes]
+        layers = [(bias[:front], weight[:front].t())]
+        known, units = states, self.waves.shape[1]
         if self.what is not None:
-            layers.append((self.what.bias, self.what.weight.t()))
+            known = room(weight.shape[1])
             known[..., weight.shape[1] - len(self.clock) :] = self.clock
-        views = zip(*(x.unbind() for x in all_of), strict=True)
+            layers.append((self.what.bias, self.what.weight.t()))
+        thought, seen, here, there = map(room, (front, units, 2 * units, 2 * units))
+        views = zip(*(x.unbind() for x in (known, thought, seen, here, there)), strict=True)
         moments = [Moment(*view) for view in views]
         return Mind(known, thought, seen, here, there, moments, tuple(layers))
 
@@ -149,7 +151,6 @@ class Policy(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Write what is known and thought after glimpse ``t``; returns the thought and the map."""
         now = mind.moments[t]
-        now.known[:, : self.width] = seen.state
         if self.what is not None:
             linear(mind.layers[1], seen.glimpse, now.seen).relu_()
             phases_at(self.waves, location, out=now.here)
@@ -157,17 +158,17 @@ class Policy(nn.Module):
             around = read_from(notes, phases_at(self.waves, anchor, out=now.there))
             place = self.place(location, seen.place, anchor)
             after = self.width + notes.shape[1]
+            now.known[:, : self.width] = seen.state
             now.known[:, self.width : after] = torch.cat(around, dim=1)
             now.known[:, after : after + place.shape[1]] = place
         linear(mind.layers[0], now.known, now.thought)[:, : self.hidden.out_features].relu_()
         return now.thought, notes
 
-    def recall(self, mind: Mind, glimpses: Tensor) -> Tensor:
-        """All that was thought, and what the baseline makes of it, with their gradient."""
+    def recall(self, mind: Mind, glimpses: Tensor) -> tuple[Tensor, Tensor]:
+        """All that was thought, and what the baseline makes of what was known, with gradients."""
         seen = () if self.what is None else (self.what.weight, self.what.bias)
-        return Recalled.apply(
-            mind, glimpses, self.width, self.hidden.out_features, *self.reads(), *seen
-        )
+        hidden = self.hidden.out_features
+        return Recalled.apply(mind, glimpses, self.width, hidden, *self.reads(), *seen)
 
     def reads(self) -> tuple[Tensor, Tensor]:
         """Bias and weight of all layers that read what is known: hidden, glance, baseline."""
@@ -227,38 +228,35 @@ class Policy(nn.Module):
             return gaussian_log_prob(samples, aim, std)
         return aim.gather(-1, choices[..., None])[..., 0]
 
-    def baseline(self, thought: Tensor) -> Tensor:
-        """What to expect, from all that `recall` tells."""
-        if self.foresee is None:
-            return thought[..., -1]
-        return self.expect(functional.relu(thought[..., -self.foresee.out_features :]))[..., 0]
+    def baseline(self, foreseen: Tensor) -> Tensor:
+        """What to expect, from what `recall` tells."""
+        if self.foresee is not None:
+            foreseen = self.expect(functional.relu(foreseen))
+        return foreseen[..., 0]
 
 
 class Recalled(torch.autograd.Function):
     """Thoughts as a function of the weights, for an episode that was rolled out.
 
-    Actions and what is seen of the state have no gradient; the map has one, into what it notes.
+    States and places carry no gradient; the map does, to what it notes of a glimpse.
     """
 
     @staticmethod
     def forward(
         ctx: Any, mind: Mind, glimpses: Tensor, before: int, hidden: int, *weights: Tensor
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         bias, weight, *_ = weights
         done = mind.thought.shape[-1]
-        baseline = mind.known @ weight[done:].t() + bias[done:]
-        thought = torch.cat([mind.thought, baseline], dim=-1)
         ctx.mind, ctx.glimpses, ctx.before, ctx.hidden = mind, glimpses, before, hidden
         ctx.save_for_backward(weight)
-        return thought
+        return mind.thought.view_as(mind.thought), mind.known @ weight[done:].t() + bias[done:]
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
         mind: Mind = ctx.mind
         (weight,) = ctx.saved_tensors
-        grad = grad_outputs[0].clone()
-        rectified = grad[..., : ctx.hidden]
-        rectified.mul_(mind.thought[..., : ctx.hidden] > 0)
+        grad = torch.cat(grad_outputs, dim=-1)
+        grad[..., : ctx.hidden] *= mind.thought[..., : ctx.hidden] > 0
         rows = grad.flatten(0, 1)
         grads = [rows.sum(0), rows.t() @ mind.known.flatten(0, 1)]
         if len(mind.layers) > 1:

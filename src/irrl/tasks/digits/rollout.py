@@ -92,7 +92,8 @@ def rollout(
     means, and an episode stops where that is the more likely.
     """
     batch = len(first)
-    memory, mind = discriminator.blank(steps, batch), policy.blank(batch)
+    memory = discriminator.blank(steps, batch)
+    mind = policy.blank(memory)
     locations, samples = first.new_empty(steps, batch, 2), first.new_empty(steps - 1, batch, 2)
     locations[0] = first
     choices = torch.empty_like(samples[..., 0], dtype=torch.long)

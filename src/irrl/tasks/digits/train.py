@@ -166,14 +166,14 @@ def loss_of_policy(
     config: DigitsConfig, policy: Policy, trajectory: Trajectory, worth: Tensor, std: float
 ) -> Tensor:
     """REINFORCE with a learned baseline, for moves and, with DT-RAM, for stops."""
-    thought = policy.recall(trajectory.mind, trajectory.memory.glimpses[:-1])
+    thought, foreseen = policy.recall(trajectory.mind, trajectory.memory.glimpses[:-1])
     aim, stop = policy(thought, trajectory.anchors)
     log_prob = policy.log_prob(aim, trajectory.samples, trajectory.choices, std)
     taken = trajectory.moved
     if stop is not None:
         log_prob = torch.where(taken, log_prob + torch.log1p(-stop), torch.log(stop))
         taken = taken | trajectory.stopped
-    expected = policy.baseline(thought)
+    expected = policy.baseline(foreseen)
     returns = returns_of(config, trajectory, worth, expected.detach())
     advantage = returns - expected.detach()
     if config.normalise_advantage and trajectory.steps > 1:
