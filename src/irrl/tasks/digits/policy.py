@@ -108,7 +108,7 @@ class Policy(nn.Module):
         known, units = states, self.waves.shape[1]
         if self.what is not None:
             known = room(weight.shape[1])
-            known[..., weight.shape[1] - len(self.clock) :] = self.clock
+            known[..., weight.shape[1] - len(self.clock) :] = self.clock[: len(known)]
             layers.append((self.what.bias, self.what.weight.t()))
         thought, seen, here, there = map(room, (front, units, 2 * units, 2 * units))
         views = zip(*(x.unbind() for x in (known, thought, seen, here, there)), strict=True)
