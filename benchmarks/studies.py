@@ -15,8 +15,8 @@ G_FUNCTIONS = (
     "clipped-log,clipped-root-4,clipped-root-2,clipped-log1p,clipped-linear,clipped-exp,"
     "clipped-power-2,clipped-power-3,clipped-power-4,clipped-power-6"
 )
-BEFORE = "--parts 1 --equivariant no --centre-light 0"
-"""`fast` was without these two settings when the runs were made that share them."""
+BEFORE = "--parts 1 --equivariant no --centre-light 0 --centre-fade 1"
+"""`fast` was without the last three when the runs were made that share them."""
 PAID_AT_THE_END = f"--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0 {BEFORE}"
 """Digits paid as in the paper: once, after the last glimpse, from the first update on."""
 COMPARED = f"--rewards {THREE} --epochs 4 {PAID_AT_THE_END}"

@@ -84,6 +84,17 @@ def test_going_on_with_another_configuration_is_refused(tmp_path):
         Run.create_or_open(tmp_path / "run", smoke(epsilon=0.5))
 
 
+def test_a_run_from_before_a_setting_was_there_has_its_default(tmp_path):
+    Run.create(tmp_path / "run", smoke())
+    path = tmp_path / "run" / "config.json"
+    settings = json.loads(path.read_text())
+    default = settings.pop("epsilon")
+    path.write_text(json.dumps(settings))
+    Run.create_or_open(tmp_path / "run", smoke(epsilon=default))
+    with pytest.raises(UserError, match="already holds a run with another epsilon"):
+        Run.create_or_open(tmp_path / "run", smoke(epsilon=0.5))
+
+
 def test_metrics_cut_mid_line(smoke_run, tmp_path):
     folder = shutil.copytree(smoke_run, tmp_path / "run")
     metrics = folder / "metrics.jsonl"

@@ -102,12 +102,17 @@ class Run:
 
     @classmethod
     def check(cls, folder: str | Path, config: Config) -> None:
-        """Raise where ``create_or_open`` would; write nothing."""
+        """Raise where ``create_or_open`` would; write nothing.
+
+        A setting that is younger than the run that is there has its default.
+        """
         folder = Path(folder)
         if not (folder / CONFIG).exists():
             return cls._check_empty(folder)
         run = cls.open(folder)
         there, wanted = {"task": run.task, **run.settings}, config.to_json()
+        if run.task == config.task:
+            there = type(config).from_settings(run.settings).to_json()
         changed = [key for key in wanted if there.get(key) != wanted[key]]
         if changed:
             raise UserError(
