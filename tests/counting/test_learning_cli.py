@@ -32,6 +32,8 @@ def test_eval_repeats_the_last_row(irrl, counting_run):
     last = json.loads(rows[-1])
     assert found["step"] == 256
     assert all(last[name] == value for name, value in found.items())
+    few = json.loads(irrl("eval", counting_run, "--eval-scenes", "2", "--json").stdout)
+    assert few["accuracy"] in (0.0, 50.0, 100.0)
 
 
 def test_play_draws_a_sheet_and_a_film(irrl, counting_run, tmp_path):
