@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import numpy as np
-from studies import COLUMNS, RESULTS, ROOT, SCENES, STUDIES, THREE, Study
+from studies import COLUMNS, FAST, RESULTS, ROOT, SCENES, STUDIES, THREE, Study
 
 from irrl.authors import curve_point, curve_up_to, texts
 from irrl.plots import ORACLE
@@ -35,6 +35,8 @@ def write_documents() -> None:
             )
             if study.epoch_by_epoch:
                 parts.append(f"\nValidation accuracy after each epoch:\n\n{epochs_table(name)}")
+            if name == "digits-ram-fast":
+                parts.append(f"\n{placement_text()}")
             if study.along:
                 parts.append(f"\nOn the way:\n\n{along_table(name, study.along)}")
     if is_there("digits-oracle"):
@@ -109,7 +111,8 @@ def digits_block() -> str:
             f"**{Estimate(**whole['accuracy']['mean'])} %** (seeds: {seeds}; on "
             f"test digits {Estimate(**whole['test_accuracy']['mean'])}). The authors' recipe is at "
             f"{curve_point('ram', 'clipped-linear', 100)} by then, and at "
-            f"{curve_point('ram', 'clipped-linear', 1400)} after 1400.\n"
+            f"{curve_point('ram', 'clipped-linear', 1400)} after 1400. "
+            f"`{STUDIES['digits-ram-fast'].command}`, commit {commits(load('digits-ram-fast'))}\n"
         )
     if (RESULTS / "digits-play.png").exists():
         text += "\n![The same canvases, looked at by three policies](results/digits-play.png)\n"
@@ -146,6 +149,16 @@ def epochs_table(name: str) -> str:
     epochs = next(iter(found.values()))[0, :, 0]
     rows = [[r, *(str(mean_estimate(values)) for values in c[:, :, 1].T)] for r, c in found.items()]
     return markdown_table(["reward", *(f"epoch {epoch:g}" for epoch in epochs)], rows)
+
+
+def placement_text() -> str:
+    """The run on the authors' placement, tested on both."""
+    found = json.loads((RESULTS / "digits-placement.json").read_text())
+    return (
+        f"Trained on the authors' placement (47 % of digits at the bottom edge), it is right on "
+        f"{found['paper']:.1f} % of canvases with test digits; where these lie anywhere, on "
+        f"{found['uniform']:.1f} %.\n\n    irrl eval {FAST} --placement uniform\n"
+    )
 
 
 def along_table(name: str, model: str) -> str:

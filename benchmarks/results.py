@@ -14,7 +14,18 @@ import subprocess
 import sys
 
 from documents import write_documents
-from studies import COLUMNS, ORACLE, RESULTS, ROOT, SCENES, STUDIES, THREE, Study
+from studies import (
+    COLUMNS,
+    FAST,
+    ORACLE,
+    PLACEMENTS,
+    RESULTS,
+    ROOT,
+    SCENES,
+    STUDIES,
+    THREE,
+    Study,
+)
 
 RUNS = ROOT / "runs" / "results"
 
@@ -50,6 +61,10 @@ def look_at_digits() -> None:
     if all((ROOT / run / "summary.json").exists() for run in (*runs, ORACLE)):
         irrl("noise", "measure", *runs, "--oracle", ORACLE, "-o", "results/digits-noise.png")
         keep_sheet("digits-play.png", *runs)
+    if (ROOT / FAST / "summary.json").exists():
+        found = {p: irrl("eval", FAST, "--placement", p, "--json") for p in PLACEMENTS}
+        accuracy = {p: json.loads(text)["test_accuracy"] for p, text in found.items()}
+        (RESULTS / "digits-placement.json").write_text(json.dumps(accuracy, indent=1) + "\n")
 
 
 def look_at_counting() -> None:
@@ -81,9 +96,12 @@ def run_study(name: str, study: Study) -> None:
     (target / "curves.json").write_text(json.dumps(curves) + "\n")
 
 
-def irrl(*arguments: str) -> None:
+def irrl(*arguments: str) -> str:
     print("irrl", *arguments, flush=True)
-    subprocess.run([sys.executable, "-m", "irrl", *arguments], check=True, cwd=ROOT)
+    command = [sys.executable, "-m", "irrl", *arguments]
+    done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    print(done.stdout, flush=True)
+    return done.stdout
 
 
 if __name__ == "__main__":

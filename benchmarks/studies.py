@@ -11,6 +11,8 @@ RESULTS = ROOT / "results"
 ALL = "clipped-linear,clipped-log,linear,accuracy,disdain"
 THREE = "clipped-linear,clipped-log,accuracy"
 ORACLE = "runs/results/digits-ram-100/clipped-linear/seed-0"
+FAST = "runs/results/digits-ram-fast/clipped-linear/seed-0"
+PLACEMENTS = ("paper", "uniform")
 G_FUNCTIONS = (
     "clipped-log,clipped-root-4,clipped-root-2,clipped-log1p,clipped-linear,clipped-exp,"
     "clipped-power-2,clipped-power-3,clipped-power-4,clipped-power-6"
@@ -133,7 +135,7 @@ STUDIES = {
     ),
     "digits-ram-fast": Study(
         "RAM, the whole `fast` preset",
-        "100 epochs, about an hour on two cores.",
+        "100 epochs: 107 minutes on one of two cores, beside another run.",
         "digits --rewards clipped-linear --seeds 1",
         authors=WITH_LENGTH,
         hours=1.0,
