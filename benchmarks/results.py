@@ -18,7 +18,6 @@ from studies import (
     COLUMNS,
     FAST,
     ORACLE,
-    PLACEMENTS,
     RESULTS,
     ROOT,
     SCENES,
@@ -26,6 +25,8 @@ from studies import (
     THREE,
     Study,
 )
+
+from irrl.tasks.digits.config import PLACEMENTS
 
 RUNS = ROOT / "runs" / "results"
 

@@ -12,14 +12,13 @@ ALL = "clipped-linear,clipped-log,linear,accuracy,disdain"
 THREE = "clipped-linear,clipped-log,accuracy"
 ORACLE = "runs/results/digits-ram-100/clipped-linear/seed-0"
 FAST = "runs/results/digits-ram-fast/clipped-linear/seed-0"
-PLACEMENTS = ("paper", "uniform")
 G_FUNCTIONS = (
     "clipped-log,clipped-root-4,clipped-root-2,clipped-log1p,clipped-linear,clipped-exp,"
     "clipped-power-2,clipped-power-3,clipped-power-4,clipped-power-6"
 )
-BEFORE = "--parts 1 --equivariant no --centre-light 0 --centre-fade 1"
+FAST_BEFORE = "--parts 1 --equivariant no --centre-light 0 --centre-fade 1"
 """`fast` was without the last three when the runs were made that share them."""
-PAID_AT_THE_END = f"--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0 {BEFORE}"
+PAID_AT_THE_END = f"--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0 {FAST_BEFORE}"
 """Digits paid as in the paper: once, after the last glimpse, from the first update on."""
 COMPARED = f"--rewards {THREE} --epochs 4 {PAID_AT_THE_END}"
 
@@ -143,7 +142,7 @@ STUDIES = {
     "digits-ram-100": Study(
         "The same without an equivariant policy and a centre that light must hold",
         "What `fast` was before. The discriminator of this run is the oracle of the study below.",
-        f"digits --rewards clipped-linear --seeds 1 {BEFORE}",
+        f"digits --rewards clipped-linear --seeds 1 {FAST_BEFORE}",
         authors=WITH_LENGTH,
         hours=1.0,
     ),

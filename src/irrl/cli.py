@@ -137,9 +137,9 @@ def _eval(parser: Parser, arguments: list[str]) -> int:
 
     run = tasks.open_run(first_word(parser, arguments, lambda word: Path(word).is_dir()))
     config = tasks.config_of(run)
-    names = add_settings(parser, config, config.testable)
+    add_settings(parser, config, config.testable)
     options = parser.parse_args(arguments)
-    step, row = tasks.evaluate(run, given_settings(options, names))
+    step, row = tasks.evaluate(run, given_settings(options, config.testable))
     if options.json:
         print(json.dumps({"step": step, **row}, indent=1))
     else:

@@ -50,7 +50,8 @@ def parse_settings(
     )
     task = first_word(parser, arguments, CONFIGS.__contains__)
     defaults = make_config(task, known_options(parser, arguments).preset)
-    names = add_settings(parser, defaults, setting_names(task, without))
+    names = setting_names(task, without)
+    add_settings(parser, defaults, names)
     options = parser.parse_args(arguments)
     return options, given_settings(options, names)
 
@@ -80,15 +81,15 @@ def add_settings(
     defaults: "Config",
     names: Sequence[str],
     reader: Callable[[Callable[[str], Any], Any], Callable[[str], Any]] = lambda parse, _: parse,
-) -> Sequence[str]:
-    """Add a flag for each of these settings; return their names.
+) -> None:
+    """Add a flag for each of these settings.
 
     ``reader`` makes of the parser of one value, and its default, what reads the flag.
     """
     from irrl.config import flag_name, value_type
 
     if not names:
-        return names
+        return
     cls = type(defaults)
     group = parser.add_argument_group(f"settings of {cls.task}", cls.__doc__)
     fields = {f.name: f for f in dataclasses.fields(cls)}
@@ -103,7 +104,6 @@ def add_settings(
             default=argparse.SUPPRESS,
             help=fields[name].metadata["help"].replace("%", "%%") + f" (default: {default})",
         )
-    return names
 
 
 def given_settings(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:

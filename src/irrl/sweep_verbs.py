@@ -124,7 +124,8 @@ def _read_command(parser: Parser, arguments: list[str]) -> tuple["Plan", Any]:
     presets = plan.presets if preset is None else parse_values(preset, str)
     shown = presets[0] if presets else DEFAULT_PRESET
     defaults = make_config(plan.task, shown)
-    names = add_settings(parser, defaults, setting_names(plan.task), _values_reader)
+    names = setting_names(plan.task)
+    add_settings(parser, defaults, names, _values_reader)
     options = parser.parse_args(arguments)
     given = given_settings(options, names)
     single = {n: v[0] for n, v in given.items() if len(v) == 1 and n not in ("reward", "seed")}

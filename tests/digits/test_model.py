@@ -278,7 +278,7 @@ def test_an_equivariant_policy_asks_the_map_the_same_from_every_place_of_the_gri
     own = functional.linear(mind.known, policy.glance.weight, policy.glance.bias) + policy.act.bias
     expected = []
     for place, way in enumerate(policy.grid):
-        around = torch.cat(read_from(notes, phases_at(policy.waves, locations + way)), dim=-1)
+        around = read_from(notes, phases_at(policy.waves, locations + way))
         expected.append(own[..., place] + around @ policy.alike)
     glances = functional.linear(mind.known, policy.glance.weight + policy.asked())
     hidden = torch.zeros_like(mind.known[..., : config.locator_width])

@@ -21,6 +21,7 @@ from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import CLASSES
 from irrl.tasks.digits.retina import Retina
 from irrl.tasks.digits.waves import (
+    features_from,
     features_of,
     noted,
     octaves,
@@ -128,8 +129,7 @@ class Discriminator(nn.Module):
         if t > 0:
             now.light.add_(memory.steps[t - 1].light)
         now.centre.copy_(centre_of(now.light))
-        both = (features_of(x, self.frequencies) for x in (location, location - now.centre))
-        torch.cat(list(both), dim=1, out=now.place)
+        now.place.copy_(features_from(location, now.centre, self.frequencies))
 
     def log_probs(self, states: Tensor) -> Tensor:
         return functional.log_softmax(self.classify(states), dim=-1)
@@ -303,7 +303,7 @@ class Mapped(Discriminator):
         phases_at(self.waves, location, out=here).mul_(self.scale)
         noted(seen, here, memory.steps[t - 1].inner[2] if t > 0 else None, out=notes)
         where = now.centre if self.object_centred else 0.0 * location
-        torch.cat(read_from(notes, phases_at(self.waves, where, out=centre)), dim=1, out=around)
+        read_from(notes, phases_at(self.waves, where, out=centre), out=around)
         return linear(read, around, now.state).relu_()
 
     def states(self, memory: Memory) -> Tensor:

@@ -13,12 +13,13 @@ from irrl.tasks.digits.by_hand import Layer, linear
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.discriminator import Memory, Step
 from irrl.tasks.digits.waves import (
-    features_of,
+    features_from,
     noted,
     octaves,
     phases_at,
     read_from,
     seen_by,
+    turned_back,
     wave_vectors,
 )
 
@@ -143,8 +144,7 @@ class Policy(nn.Module):
         """Features of a place: those of the discriminator, unless moves start elsewhere."""
         if self.centre_light == 0:
             return place
-        both = (features_of(x, self.frequencies) for x in (location, location - anchor))
-        return torch.cat(list(both), dim=-1)
+        return features_from(location, anchor, self.frequencies)
 
     def think(
         self, mind: Mind, t: int, seen: Step, notes: Tensor | None, location: Tensor, anchor: Tensor
@@ -155,11 +155,11 @@ class Policy(nn.Module):
             linear(mind.layers[1], seen.glimpse, now.seen).relu_()
             phases_at(self.waves, location, out=now.here)
             notes = noted(now.seen, now.here, notes, out=torch.empty_like(now.here))
-            around = read_from(notes, phases_at(self.waves, anchor, out=now.there))
+            phases_at(self.waves, anchor, out=now.there)
             place = self.place(location, seen.place, anchor)
             after = self.width + notes.shape[1]
             now.known[:, : self.width] = seen.state
-            now.known[:, self.width : after] = torch.cat(around, dim=1)
+            read_from(notes, now.there, out=now.known[:, self.width : after])
             now.known[:, after : after + place.shape[1]] = place
         linear(mind.layers[0], now.known, now.thought)[:, : self.hidden.out_features].relu_()
         return now.thought, notes
@@ -186,9 +186,7 @@ class Policy(nn.Module):
         looked at, or lies beside something bright.
         """
         assert self.alike is not None and self.glance is not None
-        cosine, sine = phases_at(self.waves, self.grid).chunk(2, dim=-1)
-        even, odd = self.alike.chunk(2)
-        asked = torch.cat([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1)
+        asked = turned_back(self.alike, phases_at(self.waves, self.grid))
         after = self.glance.in_features - self.width - asked.shape[1]
         stops = self.glance.out_features - asked.shape[0]
         return functional.pad(asked, (self.width, after, 0, stops))

@@ -32,11 +32,18 @@ def noted(seen: Tensor, phases: Tensor, before: Tensor | None, out: Tensor) -> T
     return out if before is None else out.add_(before)
 
 
-def read_from(notes: Tensor, phases: Tensor) -> tuple[Tensor, Tensor]:
-    """A map as seen from the place with these phases: its even and its odd half."""
+def read_from(notes: Tensor, phases: Tensor, out: Tensor | None = None) -> Tensor:
+    """A map as seen from the place with these phases: its even half, then its odd half."""
     cosine, sine = phases.chunk(2, dim=-1)
     even, odd = notes.chunk(2, dim=-1)
-    return even * cosine + odd * sine, odd * cosine - even * sine
+    return torch.cat([even * cosine + odd * sine, odd * cosine - even * sine], dim=-1, out=out)
+
+
+def turned_back(view: Tensor, phases: Tensor) -> Tensor:
+    """The inverse of `read_from`, and its transpose."""
+    cosine, sine = phases.chunk(2, dim=-1)
+    even, odd = view.chunk(2, dim=-1)
+    return torch.cat([even * cosine - odd * sine, odd * cosine + even * sine], dim=-1)
 
 
 def seen_by(grad: Tensor, here: Tensor, there: Tensor, seen: Tensor) -> Tensor:
@@ -45,9 +52,7 @@ def seen_by(grad: Tensor, here: Tensor, there: Tensor, seen: Tensor) -> Tensor:
     All are (steps, batch, ...): ``here`` the phases where glimpses were taken, scaled as they were
     noted, ``there`` those from where the map was read after each, ``seen`` the rectified units.
     """
-    cosine, sine = there.chunk(2, dim=-1)
-    even, odd = grad.chunk(2, dim=-1)
-    notes = torch.cat([even * cosine - odd * sine, odd * cosine + even * sine], dim=-1)
+    notes = turned_back(grad, there)
     for t in reversed(range(len(notes) - 1)):  # a note stays in all maps that follow
         notes[t] += notes[t + 1]
     even, odd = notes.mul_(here).chunk(2, dim=-1)
@@ -65,3 +70,9 @@ def features_of(place: Tensor, frequencies: Tensor) -> Tensor:
         return place
     phase = (place[..., None] * frequencies).flatten(-2)
     return torch.cat([place, phase.sin(), phase.cos()], dim=-1)
+
+
+def features_from(place: Tensor, origin: Tensor, frequencies: Tensor) -> Tensor:
+    """Those of a place on the canvas, then those of the way to it from an origin."""
+    both = (features_of(x, frequencies) for x in (place, place - origin))
+    return torch.cat(list(both), dim=-1)
