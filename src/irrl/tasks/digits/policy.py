@@ -43,7 +43,7 @@ class Mind(NamedTuple):
     here: Tensor
     there: Tensor
     moments: list[Moment]  # the same, one by one
-    layers: tuple[Layer, ...]  # of what is seen, and of what is thought
+    layers: tuple[Layer, ...]  # of what is thought and, with a map, of what is seen
 
 
 STOP_LIMIT = 1e-3  # stop probabilities stay within [1e-3, 1 - 1e-3]
