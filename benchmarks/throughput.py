@@ -167,7 +167,7 @@ def measure_digits(config: Any) -> tuple[float, float]:
             canvas = learner.discriminator.retina.prepare(images[first:last])
             part = draws.batch(first, last)
             parts = cut(canvas, labels[first:last], part, config.parts)
-            learn_batch(config, learner, parts, config.location_std, each)
+            learn_batch(config, learner, parts, 0.0, each)
 
     def multiply() -> None:
         torch.set_num_threads(threads)

@@ -145,6 +145,37 @@ def test_before_anything_was_seen_the_centre_is_that_of_the_canvas():
     assert memory.places[0].tolist() == [pytest.approx([0.3] * 4)] * 2
 
 
+@pytest.mark.parametrize(
+    ("brightness", "counts_from"),
+    [
+        ([2.0, 0.0, 0.0, 3.0, 0.5], [0, 0, 0, 3, 3]),
+        ([2.0, 0.0, 0.0, 0.9, 0.5], [0, 0, 0, 0, 0]),  # too little light for a new centre
+        ([2.0, 0.0, 3.0, 0.0, 2.0], [0, 0, 0, 0, 0]),  # the old one is held
+        ([0.2, 0.0, 1.5, 0.0, 1.0], [0, 0, 2, 2, 4]),
+    ],
+)
+def test_light_found_after_the_centre_was_let_go_begins_a_new_one(brightness, counts_from):
+    locations = torch.rand(5, 1, 2).double() * 2 - 1
+    for forgets in (True, False):
+        config = small(
+            moves="centred",
+            object_centred=True,
+            centre_light=1.0,
+            centre_fade=0.6,
+            centre_forgets=forgets,
+        )
+        discriminator = make_discriminator(config).double()
+        memory = discriminator.blank(config.steps, 1)
+        memory.glimpses[:] = torch.tensor(brightness)[:, None, None]
+        for t, first in enumerate(counts_from):
+            with torch.no_grad():
+                discriminator.remember(memory, t, locations[t])
+            counted = slice(first if forgets else 0, t + 1)
+            weights = torch.tensor(brightness[counted]).double()
+            centre = (weights[:, None] * locations[counted, 0]).sum(0) / weights.sum()
+            torch.testing.assert_close(memory.centres[t, 0], centre)
+
+
 def test_the_papers_sizes():
     config = make_config("digits", "paper")
     discriminator, policy = make_discriminator(config), Policy(config)

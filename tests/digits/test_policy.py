@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional
 
 from irrl.tasks.digits.discriminator import make_discriminator
-from irrl.tasks.digits.policy import Policy
+from irrl.tasks.digits.policy import Policy, covered_by
 from irrl.tasks.digits.rollout import Draws, rollout
 from irrl.tasks.digits.waves import phases_at, read_from
 
@@ -25,7 +25,8 @@ def test_moves(moves):
         "relative": locations,
         "centred": centres,
     }[moves][:-1]
-    anchor = policy.anchor(locations[:-1], centres[:-1])
+    left = trajectory.memory.left[:-1]
+    anchor = policy.anchor(locations[:-1], centres[:-1], left)
     mean, stop = policy(trajectory.mind.thought, anchor)
     assert stop is None
     assert (mean - from_where).abs().max() <= (1.0 if moves == "absolute" else 0.4)
@@ -159,6 +160,18 @@ def test_the_policys_map_tells_what_lies_where_from_the_start_of_a_move(moves):
     torch.testing.assert_close(known[..., 13:15], trajectory.locations[:-1])
 
 
+def plain_cover(policy, trajectory):
+    """For each action, episode and place of the grid: what earlier glimpses have shown of it."""
+    cover, size = torch.zeros(*trajectory.choices.shape, len(policy.grid)).double(), 2 * 4 / 30
+    for t, n in np.ndindex(*trajectory.choices.shape):
+        for place, way in enumerate(policy.grid):
+            there = (trajectory.anchors[t, n] + way).clamp(-1, 1)
+            for here in trajectory.locations[: t + 1, n]:
+                shared = (1 - (there - here).abs() / size).clamp(min=0)
+                cover[t, n, place] += shared[0] * shared[1]
+    return cover
+
+
 def plain_thoughts(policy, trajectory):
     """All layers that read what the policy knows, as anyone would write them, for autograd."""
     memory, anchors = trajectory.memory, trajectory.anchors
@@ -172,11 +185,15 @@ def plain_thoughts(policy, trajectory):
             around.append((torch.cat([seen, seen], dim=-1)[: t + 1] * waves).sum(0))
         places = policy.place(locations, memory.places[:-1], anchors)
         clock = policy.clock.expand(-1, locations.shape[1], -1)
-        parts += [torch.stack(around), places, clock]
+        cover = [] if policy.shun is None else [plain_cover(policy, trajectory)]
+        parts += [torch.stack(around), *cover, places, clock]
     known = torch.cat(parts, dim=-1)
     glance = [] if policy.glance is None else [policy.glance(known)]
     if policy.alike is not None:
         glance[0] = glance[0] + functional.linear(known, policy.asked())
+    if policy.shun is not None:
+        against = policy.inhibition * policy.shun.exp() * cover[0]
+        glance[0] = glance[0] - functional.pad(against, (0, int(policy.stops)))
     last = policy.expect if policy.foresee is None else policy.foresee
     return known, torch.cat([functional.relu(policy.hidden(known)), *glance, last(known)], dim=-1)
 
@@ -192,6 +209,8 @@ CENTRED = {"moves": "centred", "object_centred": True, "policy_memory": 3, "grid
         {"grid": 3, "moves": "relative", "model": "dt-ram"},
         {**CENTRED, "equivariant": True, "baseline_width": 4, "model": "dt-ram"},
         {**CENTRED, "equivariant": True, "centre_light": 1.8, "centre_fade": 0.5},
+        {**CENTRED, "inhibition": 2.0, "model": "dt-ram"},
+        {**CENTRED, "equivariant": True, "inhibition": 0.5, "baseline_width": 4},
     ],
 )
 def test_thoughts_and_their_gradient_equal_those_of_autograd(settings):
@@ -220,6 +239,29 @@ def test_thoughts_and_their_gradient_equal_those_of_autograd(settings):
     }
     assert {"hidden.weight", "hidden.bias"} <= touched
     assert ("alike" in touched) == config.equivariant
+    assert ("shun" in touched) == (config.inhibition > 0)
+
+
+def test_what_a_glimpse_covers_of_the_places_of_a_grid():
+    side = torch.tensor([-0.5, 0.0, 0.5])
+    looked = torch.tensor([[[0.0, 0.0]], [[0.6, -0.45]], [[0.0, 0.05]]])  # of one episode
+    (found,) = covered_by(looked, torch.zeros(1, 2), side, 0.2)
+    expected = torch.zeros(3, 3)  # columns first
+    expected[1, 1] = 1.0 + 0.75
+    expected[2, 0] = 0.5 * 0.75
+    torch.testing.assert_close(found.view(3, 3), expected)
+    (beyond,) = covered_by(torch.tensor([[[1.0, 0.0]]]), torch.tensor([[0.9, 0.0]]), side, 0.2)
+    assert beyond.view(3, 3)[:, 1].tolist() == pytest.approx([0.0, 0.5, 1.0])  # cut at the border
+
+
+def test_inhibition_keeps_a_policy_that_knows_nothing_else_from_looking_twice():
+    config = small(policy_memory=3, grid=3, inhibition=1.0, steps=9)
+    discriminator, policy, canvas, sampled = episode(config)
+    for layer in (policy.act, policy.glance):
+        for parameter in layer.parameters():
+            parameter.data.zero_()
+    calm = rollout(discriminator, policy, canvas, sampled.locations[0], config.steps)
+    assert all(len(set(choices.tolist())) == 8 for choices in calm.choices.T)
 
 
 @pytest.mark.parametrize("settings", [{"policy_memory": 3}, CENTRED])

@@ -21,7 +21,19 @@ from ..runs import content, killed_and_resumed, run_in, stopped_after
     [
         {"schedule": "cosine", "location_std_end": 0.01},
         {"model": "dt-ram", "fresh_canvases": True, "core": "rnn"},
-        {"model": "dt-ram", "core": "map", "moves": "centred", "grid": 5, "equivariant": True},
+        {
+            "model": "dt-ram",
+            "core": "map",
+            "moves": "centred",
+            "grid": 5,
+            "equivariant": True,
+            "inhibition": 2.0,
+            "entropy_weight": 0.1,
+            "schedule": "cosine",
+            "centre_light": 0.4,
+            "centre_fade": 0.8,
+            "centre_forgets": True,
+        },
     ],
 )
 @pytest.mark.parametrize("rows", [1, 3])

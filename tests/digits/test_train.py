@@ -33,7 +33,8 @@ class Scene:
     """A learner of the smoke preset and one sampled batch of real digits."""
 
     def __init__(self, preset="smoke", **settings):
-        self.config = make_config("digits", preset, train_images=64, batch_size=BATCH, **settings)
+        sizes = {"train_images": 64, "batch_size": BATCH, "location_std": 0.1}
+        self.config = make_config("digits", preset, **sizes, **settings)
         self.learner = initial_learner(self.config, CPU)
         canvases, _ = train_and_validation(0, layout_of(self.config), BATCH, 0)
         images = torch.from_numpy(canvases.images)
@@ -53,7 +54,7 @@ class Scene:
         worth = worth_of(self.config, self.log_probs, self.labels)
         leaks = self.config.leak_reward_gradient
         assert worth.requires_grad == leaks
-        return loss_of_policy(self.config, self.learner.policy, self.trajectory, worth, 0.1)
+        return loss_of_policy(self.config, self.learner.policy, self.trajectory, worth, 0.0)
 
 
 def touched(model):
@@ -105,7 +106,7 @@ def test_the_authors_leak_reaches_the_discriminator(mnist_cache, settings):
 def test_a_batch_moves_all_parameters(mnist_cache):
     scene = Scene(model="dt-ram")
     before = [p.clone() for m in scene.learner[:2] for p in m.parameters()]
-    learn_batch(scene.config, scene.learner, scene.parts, 0.1)
+    learn_batch(scene.config, scene.learner, scene.parts, 0.0)
     after = [p for m in scene.learner[:2] for p in m.parameters()]
     assert all((a != b).any() for a, b in zip(before, after, strict=True))
 
@@ -116,7 +117,7 @@ def test_the_parts_of_a_batch_make_the_whole(mnist_cache):
     for parts in (1, 2, 5):
         scene = Scene(core="rnn", parts=parts)
         assert sum(len(part.labels) for part in scene.parts) == BATCH
-        learn_batch(scene.config, scene.learner, scene.parts, 0.1)
+        learn_batch(scene.config, scene.learner, scene.parts, 0.0)
         gradients.append([p.grad for p in parameters_of(scene.learner)])
     for whole, *cut_up in zip(*gradients, strict=True):
         for other in cut_up:
@@ -132,7 +133,7 @@ def test_the_number_of_threads_changes_no_bit(mnist_cache, core):
         torch.set_num_threads(threads)
         with parts_in_parallel(CPU, 3) as each:
             for _ in range(3):
-                learn_batch(scene.config, scene.learner, scene.parts, 0.1, each)
+                learn_batch(scene.config, scene.learner, scene.parts, 0.0, each)
         assert torch.get_num_threads() == threads
         torch.set_num_threads(before)
         found.append(to_checkpoint(scene.config, scene.learner)[0])
@@ -144,7 +145,7 @@ def test_the_number_of_threads_changes_no_bit(mnist_cache, core):
 def test_a_single_glimpse_leaves_nothing_to_decide(mnist_cache):
     scene = Scene(steps=1, normalise_advantage=True)
     before = [p.clone() for p in scene.learner.policy.parameters()]
-    learn_batch(scene.config, scene.learner, scene.parts, 0.1)
+    learn_batch(scene.config, scene.learner, scene.parts, 0.0)
     assert all(
         (a == b).all() for a, b in zip(before, scene.learner.policy.parameters(), strict=True)
     )
@@ -237,7 +238,7 @@ def test_an_oracle_pays_and_stays_as_it_is(mnist_cache, digits_run):
     scene = Scene(oracle=str(digits_run))
     before = {n: p.clone() for n, p in scene.learner.oracle.named_parameters()}
     online = {n: p.clone() for n, p in scene.learner.discriminator.named_parameters()}
-    learn_batch(scene.config, scene.learner, scene.parts, 0.1)
+    learn_batch(scene.config, scene.learner, scene.parts, 0.0)
     assert all((before[n] == p).all() for n, p in scene.learner.oracle.named_parameters())
     assert all((online[n] != p).any() for n, p in scene.learner.discriminator.named_parameters())
 
@@ -260,7 +261,7 @@ def test_the_policy_learns_from_the_oracle_and_the_discriminator_from_the_label(
     gradients = []
     for oracle in (None, str(digits_run)):
         scene = Scene(oracle=oracle)
-        learn_batch(scene.config, scene.learner, scene.parts, 0.1)
+        learn_batch(scene.config, scene.learner, scene.parts, 0.0)
         gradients.append([[p.grad for p in model.parameters()] for model in scene.learner[:2]])
     (same, paid_online), (still_same, paid_by_oracle) = gradients
     for a, b in zip(same, still_same, strict=True):
@@ -270,7 +271,7 @@ def test_the_policy_learns_from_the_oracle_and_the_discriminator_from_the_label(
 
 def test_what_is_logged_as_paid_is_what_the_oracle_paid(mnist_cache, digits_run):
     scene = Scene(oracle=str(digits_run), parts=1)
-    (outcome,) = learn_batch(scene.config, scene.learner, scene.parts, 0.1)
+    (outcome,) = learn_batch(scene.config, scene.learner, scene.parts, 0.0)
     fresh = Scene(oracle=str(digits_run), parts=1)
     judged_so = oracle_log_probs(fresh.config, fresh.learner.oracle, fresh.trajectory)
     torch.testing.assert_close(outcome.paid, worth_of(fresh.config, judged_so, fresh.labels)[-1])
@@ -308,6 +309,19 @@ def test_reinforce_on_a_grid_pushes_the_places_that_paid(mnist_cache):
     chosen = torch.nn.functional.one_hot(trajectory.choices, 9)
     logits = -config.policy_weight * advantage[..., None] * (chosen - aim.exp()) / BATCH
     torch.testing.assert_close(policy.glance.bias.grad, logits.sum((0, 1)), rtol=1e-3, atol=1e-6)
+
+
+def test_entropy_holds_the_choice_among_places_open(mnist_cache):
+    """Its loss is that of REINFORCE less the weight times the entropy of all moves made."""
+    settings = {"moves": "relative", "grid": 3, "schedule": "cosine", "model": "dt-ram"}
+    without, scene = Scene(**settings), Scene(entropy_weight=0.7, **settings)
+    policy, trajectory = scene.learner.policy, scene.trajectory
+    aim, _ = policy(trajectory.mind.thought, trajectory.anchors)
+    per_move = torch.distributions.Categorical(logits=aim).entropy()
+    moves = [per_move[: n - 1, k].sum() for k, n in enumerate(trajectory.lengths.tolist())]
+    expected = without.policy_loss() - 0.01 * 0.7 * torch.stack(moves).mean()
+    torch.testing.assert_close(scene.policy_loss(), expected)
+    assert scene.config.entropy_weight_at(0.5 * scene.config.epochs) == pytest.approx(0.35)
 
 
 def test_schedules():
@@ -374,7 +388,7 @@ def test_the_share_of_glimpses_on_the_digit(mnist_cache):
 
 def test_a_checkpoint_holds_all_a_learner_is(mnist_cache):
     scene = Scene(model="dt-ram")
-    learn_batch(scene.config, scene.learner, scene.parts, 0.1)
+    learn_batch(scene.config, scene.learner, scene.parts, 0.0)
     arrays, state = to_checkpoint(scene.config, scene.learner)
     from irrl.checkpoint import Checkpoint
 

@@ -74,10 +74,20 @@ class DigitsConfig(Config):
     centre_fade: float = setting(
         1.0, "what a glimpse leaves of the brightness seen before it: how long light holds a centre"
     )
+    centre_forgets: bool = setting(
+        False,
+        "light found while too little is left to hold the centre makes a new one: the old is "
+        "forgotten",
+    )
     grid: int = setting(
         0,
         "the locator chooses among so many by so many places within a stride; 0: it says the mean "
         "of a Gaussian",
+    )
+    inhibition: float = setting(
+        0.0,
+        "what a place of the grid loses in log-probability if a glimpse has shown it; the policy "
+        "learns how much, from there on",
     )
     equivariant: bool = setting(
         False,
@@ -117,6 +127,11 @@ class DigitsConfig(Config):
     supervision: str = setting("last", "classify after the last glimpse only, or after all")
     normalise_advantage: bool = setting(False, "divide advantages by their deviation in a batch")
     policy_weight: float = setting(0.01, "weight of REINFORCE beside the other losses")
+    entropy_weight: float = setting(
+        0.0,
+        "weight, beside REINFORCE, of the entropy of the choice among places; it falls as the step "
+        "sizes do",
+    )
     leak_reward_gradient: bool = setting(
         False, "let the reward carry a gradient into the discriminator, as the authors' code does"
     )
@@ -151,7 +166,8 @@ class DigitsConfig(Config):
         )
         self.require(
             "seed clutter location_features policy_memory grid baseline_width initial_policy "
-            "centre_light learning_rate policy_learning_rate policy_weight",
+            "centre_light inhibition learning_rate policy_learning_rate policy_weight "
+            "entropy_weight",
             lambda v: v >= 0,
             "zero or positive",
         )
@@ -190,9 +206,19 @@ class DigitsConfig(Config):
             raise UserError("moves centred needs object-centred yes")
         if self.centre_light > 0 and self.moves != "centred":
             raise UserError("centre-light needs moves centred: else no move starts from a centre")
+        if self.centre_forgets and self.centre_light == 0:
+            raise UserError("centre-forgets needs a centre-light: else no centre is ever let go")
         if self.equivariant and (self.grid == 0 or self.policy_memory == 0):
             raise UserError(
                 "equivariant needs a grid and a policy-memory: it asks one of the other"
+            )
+        if self.inhibition > 0 and (self.grid == 0 or self.policy_memory == 0):
+            raise UserError(
+                "inhibition needs a grid and a policy-memory: it keeps one from the other"
+            )
+        if self.entropy_weight > 0 and self.grid == 0:
+            raise UserError(
+                "entropy-weight needs a grid: a Gaussian's entropy is set by its deviation"
             )
         if self.leak_reward_gradient and self.oracle:
             raise UserError("leak-reward-gradient excludes oracle: an oracle is frozen")
@@ -213,6 +239,9 @@ class DigitsConfig(Config):
         assert self.location_std_end is not None and self.location_std_epochs is not None
         share = min(epoch / self.location_std_epochs, 1.0)
         return self.location_std + share * (self.location_std_end - self.location_std)
+
+    def entropy_weight_at(self, epoch: float) -> float:
+        return self.entropy_weight * share_left(self.schedule, epoch, self.epochs)
 
     def step_sizes_at(self, epoch: float) -> tuple[float, float]:
         """Step sizes of discriminator and policy after so many epochs."""

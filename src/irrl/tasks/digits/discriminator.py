@@ -37,7 +37,8 @@ class Step(NamedTuple):
 
     glimpse: Tensor
     light: Tensor  # brightness seen so far, and its sums over columns and rows
-    centre: Tensor  # of that brightness
+    left: Tensor  # what fading leaves of that brightness: it holds the centre
+    centre: Tensor  # of the brightness seen so far
     place: Tensor
     state: Tensor
     inner: tuple[Tensor, ...]  # what the core computed on the way
@@ -48,6 +49,7 @@ class Memory(NamedTuple):
 
     glimpses: Tensor
     light: Tensor
+    left: Tensor
     centres: Tensor
     places: Tensor
     states: Tensor
@@ -96,13 +98,14 @@ class Discriminator(nn.Module):
         def room(size: int) -> Tensor:
             return self.classify.weight.new_empty(steps, batch, size)
 
-        glimpses, light, centres, places = map(room, (self.pixels, 3, 2, self.place_features))
+        sizes = (self.pixels, 3, 1, 2, self.place_features)
+        glimpses, light, left, centres, places = map(room, sizes)
         states, inner = room(self.classify.in_features), tuple(map(room, self.inner_sizes()))
-        views = (x.unbind() for x in (glimpses, light, centres, places, states))
+        views = (x.unbind() for x in (glimpses, light, left, centres, places, states))
         inside = zip(*(x.unbind() for x in inner), strict=True)
         each = [Step(*view) for view in zip(*views, inside, strict=True)]
         layers = tuple((layer.bias, layer.weight.t()) for layer in self.layers())
-        return Memory(glimpses, light, centres, places, states, inner, each, layers)
+        return Memory(glimpses, light, left, centres, places, states, inner, each, layers)
 
     def look(self, memory: Memory, t: int, canvas: Tensor, location: Tensor) -> Tensor:
         """Take glimpse ``t`` of an episode; returns the new state of the core."""
@@ -118,7 +121,8 @@ class Discriminator(nn.Module):
         """Write the features of a place: on the canvas, and from the centre of what was seen.
 
         That centre is the mean of all locations so far, weighted by their brightness. An object
-        then looks much the same wherever it lies.
+        then looks much the same wherever it lies. If old light is forgotten, light that is found
+        while too little of it is left to hold the centre begins a new one.
         """
         now = memory.steps[t]
         if not self.object_centred:
@@ -126,8 +130,14 @@ class Discriminator(nn.Module):
             return
         seen = now.glimpse.clamp(min=0.0).mean(dim=1, keepdim=True)
         torch.cat([seen, seen * location], dim=1, out=now.light)
+        now.left.copy_(seen)
         if t > 0:
-            now.light.add_(memory.steps[t - 1].light)
+            before = memory.steps[t - 1]
+            faded = self.config.centre_fade * before.left
+            now.left.add_(faded)
+            enough = self.config.centre_light
+            anew = (before.left < enough) & (seen >= enough) if self.config.centre_forgets else None
+            now.light.add_(before.light if anew is None else torch.where(anew, 0.0, before.light))
         now.centre.copy_(centre_of(now.light))
         now.place.copy_(features_from(location, now.centre, self.frequencies))
 

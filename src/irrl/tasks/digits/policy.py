@@ -27,7 +27,8 @@ from irrl.tasks.digits.waves import (
 class Moment(NamedTuple):
     """What the policy made of a glimpse."""
 
-    known: Tensor  # the core's state, the map from the anchor, place and time
+    location: Tensor
+    known: Tensor  # the core's state, the map from the anchor, what was covered, place and time
     thought: Tensor  # of the layers that read it: hidden units, and a glance at each place
     seen: Tensor  # units of the map
     here: Tensor  # their phases where the glimpse was taken
@@ -37,6 +38,7 @@ class Moment(NamedTuple):
 class Mind(NamedTuple):
     """The same for all actions of an episode, (steps - 1, batch, ...): what backward needs."""
 
+    locations: Tensor
     known: Tensor
     thought: Tensor
     seen: Tensor
@@ -61,13 +63,14 @@ class Policy(nn.Module):
 
     waves: Tensor
     clock: Tensor
+    side: Tensor  # of the grid
     grid: Tensor
     frequencies: Tensor
 
     def __init__(self, config: DigitsConfig) -> None:
         super().__init__()
         self.stops, self.moves = config.stops, config.moves
-        self.centre_light, self.centre_fade = config.centre_light, config.centre_fade
+        self.centre_light = config.centre_light
         self.register_buffer("frequencies", octaves(config.location_features), persistent=False)
         self.reach = 1.0 if config.moves == "absolute" else config.stride
         known, units = config.width, config.policy_memory
@@ -76,7 +79,8 @@ class Policy(nn.Module):
         if units > 0:
             self.what = nn.Linear(config.scales * config.glimpse_size**2, units)
             places = (2 + 4 * config.location_features) * (1 + config.object_centred)
-            known += 2 * units + places + config.steps - 1
+            covered = config.grid**2 if config.inhibition > 0 else 0
+            known += 2 * units + covered + places + config.steps - 1
         # Which glimpse it is: one row for each, so that a way to scan can be learned as such.
         self.register_buffer("clock", torch.eye(config.steps - 1)[:, None], persistent=False)
         rng = stream(config.seed, "policy", 2)
@@ -85,6 +89,7 @@ class Policy(nn.Module):
         self.register_buffer("waves", wave_vectors(rng, lengths), persistent=False)
         self.hidden = nn.Linear(known, config.locator_width)
         side = torch.linspace(-self.reach, self.reach, config.grid)
+        self.register_buffer("side", side, persistent=False)
         grid = torch.cartesian_prod(side, side) if config.grid > 0 else side.new_empty(0, 2)
         self.register_buffer("grid", grid, persistent=False)
         self.aims = len(grid) or 2
@@ -92,6 +97,9 @@ class Policy(nn.Module):
         # Whether a place was seen is a linear question to the map: no need to think.
         self.glance = nn.Linear(known, self.aims + config.stops) if config.grid > 0 else None
         self.alike = nn.Parameter(torch.zeros(2 * units)) if config.equivariant else None
+        self.glimpse_size = 2.0 * config.glimpse_size / config.canvas_size
+        self.inhibition = config.inhibition
+        self.shun = nn.Parameter(torch.zeros(1)) if config.inhibition > 0 else None
         wide = config.baseline_width
         self.foresee = nn.Linear(known, wide) if wide > 0 else None
         self.expect = nn.Linear(wide or known, 1)
@@ -111,24 +119,13 @@ class Policy(nn.Module):
             known = room(weight.shape[1])
             known[..., weight.shape[1] - len(self.clock) :] = self.clock[: len(known)]
             layers.append((self.what.bias, self.what.weight.t()))
-        thought, seen, here, there = map(room, (front, units, 2 * units, 2 * units))
-        views = zip(*(x.unbind() for x in (known, thought, seen, here, there)), strict=True)
-        moments = [Moment(*view) for view in views]
-        return Mind(known, thought, seen, here, there, moments, tuple(layers))
+        sizes = (2, front, units, 2 * units, 2 * units)
+        locations, thought, seen, here, there = map(room, sizes)
+        views = (x.unbind() for x in (locations, known, thought, seen, here, there))
+        moments = [Moment(*view) for view in zip(*views, strict=True)]
+        return Mind(locations, known, thought, seen, here, there, moments, tuple(layers))
 
-    def light_left(self, memory: Memory, t: int, before: Tensor | None) -> Tensor | None:
-        """Brightness that still holds the centre, (batch, 1): of the past, a glimpse lets some go.
-
-        Nothing if the centre needs none to be held.
-        """
-        if self.centre_light == 0:
-            return None
-        total = memory.steps[t].light[:, :1]
-        if before is None:
-            return total
-        return self.centre_fade * before + (total - memory.steps[t - 1].light[:, :1])
-
-    def anchor(self, location: Tensor, centre: Tensor, left: Tensor | None = None) -> Tensor:
+    def anchor(self, location: Tensor, centre: Tensor, left: Tensor) -> Tensor:
         """Where moves start: the middle of the canvas, here, or the centre of what was seen.
 
         A crumb of clutter is a centre, too, and what is out of reach from there is not found any
@@ -138,7 +135,7 @@ class Policy(nn.Module):
             return torch.zeros_like(location)
         if self.moves == "relative":
             return location
-        return centre if left is None else torch.where(left >= self.centre_light, centre, 0.0)
+        return torch.where(left >= self.centre_light, centre, 0.0)
 
     def place(self, location: Tensor, place: Tensor, anchor: Tensor) -> Tensor:
         """Features of a place: those of the discriminator, unless moves start elsewhere."""
@@ -160,6 +157,11 @@ class Policy(nn.Module):
             after = self.width + notes.shape[1]
             now.known[:, : self.width] = seen.state
             read_from(notes, now.there, out=now.known[:, self.width : after])
+            if self.shun is not None:
+                now.location.copy_(location)
+                looked = mind.locations[: t + 1]
+                covered = covered_by(looked, anchor, self.side, self.glimpse_size)
+                place = torch.cat([covered, place], dim=1)
             now.known[:, after : after + place.shape[1]] = place
         linear(mind.layers[0], now.known, now.thought)[:, : self.hidden.out_features].relu_()
         return now.thought, notes
@@ -177,6 +179,8 @@ class Policy(nn.Module):
         weights = [layer.weight for layer in layers]
         if self.alike is not None:
             weights[1] = weights[1] + self.asked()
+        if self.shun is not None:
+            weights[1] = weights[1] + self.shunned()
         return torch.cat([layer.bias for layer in layers]), torch.cat(weights)
 
     def asked(self) -> Tensor:
@@ -190,6 +194,16 @@ class Policy(nn.Module):
         after = self.glance.in_features - self.width - asked.shape[1]
         stops = self.glance.out_features - asked.shape[0]
         return functional.pad(asked, (self.width, after, 0, stops))
+
+    def shunned(self) -> Tensor:
+        """The part of a glance at each place that counts against what was covered of it."""
+        assert self.shun is not None and self.glance is not None
+        strength = self.inhibition * self.shun.exp()
+        against = -strength * torch.eye(len(self.grid), device=strength.device)
+        before = self.width + 2 * self.waves.shape[1]
+        after = self.glance.in_features - before - len(self.grid)
+        stops = self.glance.out_features - len(self.grid)
+        return functional.pad(against, (before, after, 0, stops))
 
     def forward(self, thought: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor | None]:
         """What it aims at, and the probability of stopping in place of going there.
@@ -231,6 +245,18 @@ class Policy(nn.Module):
         if self.foresee is not None:
             foreseen = self.expect(functional.relu(foreseen))
         return foreseen[..., 0]
+
+
+def covered_by(looked: Tensor, anchor: Tensor, side: Tensor, size: float) -> Tensor:
+    """How much of a glimpse at each place of a grid others have shown, added up, (batch, places).
+
+    ``looked`` is where, (glimpses, batch, 2); ``side`` the columns, and the rows, of the grid from
+    its ``anchor``. Two squares share what their columns share times what their rows do.
+    """
+    there = (anchor[..., None] + side).clamp(-1.0, 1.0)
+    shared = (1.0 - (there - looked[..., None]).abs() / size).clamp_(min=0.0)
+    columns, rows = shared.permute(2, 1, 3, 0)
+    return (columns @ rows.transpose(1, 2)).flatten(1)
 
 
 class Recalled(torch.autograd.Function):

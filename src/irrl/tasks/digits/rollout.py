@@ -100,15 +100,13 @@ def rollout(
     lengths = torch.full((batch,), 1 if policy.stops else steps, device=first.device)
     running = torch.ones(batch, dtype=torch.bool, device=first.device)
     notes: Tensor | None = None
-    left: Tensor | None = None
     anchors = torch.empty_like(samples)
     here = first
     steps_of = (locations[1:], samples, choices, anchors)
     for t, (there, drawn, choice, anchor) in enumerate(zip(*steps_of, strict=True)):
         discriminator.look(memory, t, canvas, here)
         seen = memory.steps[t]
-        left = policy.light_left(memory, t, left)
-        anchor.copy_(policy.anchor(here, seen.centre, left))
+        anchor.copy_(policy.anchor(here, seen.centre, seen.left))
         thought, notes = policy.think(mind, t, seen, notes, here, anchor)
         aim, stop = policy(thought, anchor)
         lot = None if chance is None or chance.lots.shape[1] == 0 else chance.lots[t]

@@ -16,7 +16,7 @@ from torch import Tensor
 from irrl.diagnostics import discriminator_health
 from irrl.distributed import ALONE, World, current_world
 from irrl.errors import UserError
-from irrl.losses import baseline_loss, reinforce_loss
+from irrl.losses import baseline_loss, entropy, reinforce_loss
 from irrl.models import choose_device
 from irrl.parallel import Map, parts_in_parallel, set_gradients
 from irrl.returns import gains, lambda_returns
@@ -60,11 +60,12 @@ class Part(NamedTuple):
 
 
 def learn_part(
-    config: DigitsConfig, learner: Learner, part: Part, std: float
+    config: DigitsConfig, learner: Learner, part: Part, epoch: float
 ) -> tuple[list[Tensor], Outcome]:
     """Gradients of all parameters from some of the episodes of a batch. Changes nothing."""
     discriminator, policy, _, oracle = learner
     canvas, labels, draws, share = part
+    std = config.location_std_at(epoch)
 
     # trajectory = rollout(policy, label)
     trajectory = rollout(discriminator, policy, canvas, draws.first, config.steps, draws, std)
@@ -76,7 +77,7 @@ def learn_part(
     worth = worth_of(config, judge, labels)
 
     # policy <- trajectory, reward
-    policy_loss = loss_of_policy(config, policy, trajectory, worth, std)
+    policy_loss = loss_of_policy(config, policy, trajectory, worth, epoch)
 
     # discriminator <- trajectory, label
     discriminator_loss = loss_of_discriminator(config, trajectory, log_probs, labels)
@@ -91,16 +92,17 @@ def learn_batch(
     config: DigitsConfig,
     learner: Learner,
     parts: Sequence[Part],
-    std: float,
+    epoch: float,
     each: Map = map,
     world: World = ALONE,
 ) -> list[Outcome]:
     """One update from all parts of a batch; returns what became of this process's share of them.
 
-    ``each`` is `map`, or one that uses several threads.
+    ``epoch`` is how many have passed, for what changes over a run; ``each`` is `map`, or one that
+    uses several threads.
     """
     mine = world.share(parts)
-    found = list(each(lambda part: learn_part(config, learner, part, std), mine))
+    found = list(each(lambda part: learn_part(config, learner, part, epoch), mine))
     set_gradients(parameters_of(learner), [gradients for gradients, _ in found], world)
     learner.optimiser.step()
     return [outcome for _, outcome in found]
@@ -163,9 +165,10 @@ def returns_of(
 
 
 def loss_of_policy(
-    config: DigitsConfig, policy: Policy, trajectory: Trajectory, worth: Tensor, std: float
+    config: DigitsConfig, policy: Policy, trajectory: Trajectory, worth: Tensor, epoch: float
 ) -> Tensor:
     """REINFORCE with a learned baseline, for moves and, with DT-RAM, for stops."""
+    std, entropy_weight = config.location_std_at(epoch), config.entropy_weight_at(epoch)
     thought, foreseen = policy.recall(trajectory.mind, trajectory.memory.glimpses[:-1])
     aim, stop = policy(thought, trajectory.anchors)
     log_prob = policy.log_prob(aim, trajectory.samples, trajectory.choices, std)
@@ -183,6 +186,9 @@ def loss_of_policy(
         reinforce = -leaking.sum(dim=0).mean()
     else:
         reinforce = reinforce_loss(log_prob, advantage, taken)
+    if entropy_weight > 0:
+        undecided = torch.where(trajectory.moved, entropy(aim), 0.0).sum(dim=0).mean()
+        reinforce = reinforce - entropy_weight * undecided
     return baseline_loss(expected, returns, taken) + config.policy_weight * reinforce
 
 
@@ -273,9 +279,8 @@ def learn_epoch(
         chosen = order[first : first + config.batch_size]
         canvas = learner.discriminator.retina.prepare(images[chosen])
         part = draws.batch(first, first + config.batch_size)
-        std = config.location_std_at(now)
         parts = cut(canvas, labels[chosen], part, config.parts)
-        found.append(learn_batch(config, learner, parts, std, each, world))
+        found.append(learn_batch(config, learner, parts, now, each, world))
         truths.append(labels[chosen])
     outcomes = in_order(world.gather(found))
     log_probs = torch.cat([o.log_probs for o in outcomes]).cpu().numpy()
