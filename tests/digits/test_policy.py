@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from irrl.tasks.digits.by_hand import Bounded
 from irrl.tasks.digits.discriminator import make_discriminator
 from irrl.tasks.digits.policy import Policy, covered_by
 from irrl.tasks.digits.rollout import Draws, rollout
@@ -60,10 +61,19 @@ def test_stop_probabilities_are_bounded():
     with torch.no_grad():
         policy.act.bias[2] = 1e6
         _, stop = policy(torch.zeros(3, config.locator_width), torch.zeros(3, 2))
-        assert stop.tolist() == pytest.approx([0.999] * 3)
+        assert stop.tolist() == pytest.approx([0.99] * 3)
         policy.act.bias[2] = -1e6
         _, stop = policy(torch.zeros(3, config.locator_width), torch.zeros(3, 2))
-        assert stop.tolist() == pytest.approx([0.001] * 3)
+        assert stop.tolist() == pytest.approx([0.01] * 3)
+
+
+def test_what_reached_a_bound_can_return():
+    value = torch.tensor([-5.0, -5.0, 5.0, 5.0, 1.0, 1.0], requires_grad=True)
+    bounded = Bounded.apply(value, 2.0)
+    assert bounded.tolist() == [-2.0, -2.0, 2.0, 2.0, 1.0, 1.0]
+    loss = bounded @ torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])  # a step goes down and up
+    loss.backward()
+    assert value.grad.tolist() == [0.0, -1.0, 1.0, 0.0, 1.0, -1.0]
 
 
 def test_places_of_a_grid_are_drawn_as_likely_as_they_are():

@@ -1,5 +1,7 @@
 """Pieces of forward and backward passes that are written by hand."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -16,3 +18,23 @@ def through_relu(grad: Tensor, output: Tensor, out: Tensor | None = None) -> Ten
     """The gradient of a rectifier's input, from that of its output; in place if not told where."""
     out = grad if out is None else out
     return torch.ops.aten.threshold_backward.grad_input(grad, output, 0, grad_input=out)
+
+
+class Bounded(torch.autograd.Function):
+    """A value within ``limit`` of zero, whose gradient still leads back from the bound.
+
+    That of `clamp` is zero there: what has reached a bound stays at it for ever.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, limit: float) -> Tensor:
+        ctx.save_for_backward(value)
+        ctx.limit = limit
+        return value.clamp(-limit, limit)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
+        (grad,) = grad_outputs
+        (value,) = ctx.saved_tensors
+        leads_out = (value.abs() >= ctx.limit) & (value * grad < 0)  # a step goes against it
+        return torch.where(leads_out, 0.0, grad), None

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from irrl.losses import gaussian_log_prob
 from irrl.seeding import stream
-from irrl.tasks.digits.by_hand import Layer, linear
+from irrl.tasks.digits.by_hand import Bounded, Layer, linear
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.discriminator import Memory, Step
 from irrl.tasks.digits.waves import (
@@ -48,7 +48,8 @@ class Mind(NamedTuple):
     layers: tuple[Layer, ...]  # of what is thought and, with a map, of what is seen
 
 
-STOP_LIMIT = 1e-3  # stop probabilities stay within [1e-3, 1 - 1e-3]
+STOP_LIMIT = 0.01  # stop probabilities stay within [0.01, 0.99]: neither is ever given up
+STOP_LOGIT_LIMIT = math.log(1.0 / STOP_LIMIT - 1.0)
 
 
 class Policy(nn.Module):
@@ -221,7 +222,7 @@ class Policy(nn.Module):
             aim = torch.add(anchor, torch.tanh(aim), alpha=self.reach)
         if not self.stops:
             return aim, None
-        return aim, torch.sigmoid(raw[..., -1]).clamp(STOP_LIMIT, 1.0 - STOP_LIMIT)
+        return aim, torch.sigmoid(Bounded.apply(raw[..., -1], STOP_LOGIT_LIMIT))
 
     def choose(self, aim: Tensor, anchor: Tensor, lot: Tensor | None, out: Tensor) -> Tensor:
         """The mean of the next location. A place of the grid is drawn by lot, or the likeliest."""
