@@ -16,8 +16,10 @@ G_FUNCTIONS = (
     "clipped-log,clipped-root-4,clipped-root-2,clipped-log1p,clipped-linear,clipped-exp,"
     "clipped-power-2,clipped-power-3,clipped-power-4,clipped-power-6"
 )
-FAST_BEFORE = "--parts 1 --equivariant no --centre-light 0 --centre-fade 1"
-"""`fast` was without the last three when the runs were made that share them."""
+UNHELD = "--inhibition 0 --entropy-weight 0 --centre-forgets no"
+"""What makes `fast` what it was before these three."""
+FAST_BEFORE = f"--parts 1 --equivariant no --centre-light 0 --centre-fade 1 {UNHELD}"
+"""And what it was when the runs were made that share this."""
 PAID_AT_THE_END = f"--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0 {FAST_BEFORE}"
 """Digits paid as in the paper: once, after the last glimpse, from the first update on."""
 COMPARED = f"--rewards {THREE} --epochs 4 {PAID_AT_THE_END}"
@@ -134,14 +136,30 @@ STUDIES = {
     ),
     "digits-ram-fast": Study(
         "RAM, the whole `fast` preset",
-        "100 epochs: 107 minutes on one of two cores, beside another run.",
+        "100 epochs, on one of two cores for the most part, beside another run.",
         "digits --rewards clipped-linear --seeds 1",
+        authors=WITH_LENGTH,
+        hours=1.0,
+    ),
+    "digits-dt-ram-fast": Study(
+        "DT-RAM, the `fast` preset",
+        "60 epochs of the same for the model that decides when it has seen enough.",
+        "digits --model dt-ram --rewards clipped-linear --epochs 60 --seeds 1",
+        authors={"clipped-linear": texts("dt-ram")["clipped-linear"] + " at 1500 epochs"},
+        hours=0.7,
+    ),
+    "digits-ram-held": Study(
+        "RAM that may look twice, and makes up its mind early",
+        "The first of these runs without what keeps it from places that were seen, without the "
+        "entropy that holds its choice open, and with old light never forgotten: `fast` before.",
+        f"digits --rewards clipped-linear --seeds 1 {UNHELD}",
         authors=WITH_LENGTH,
         hours=1.0,
     ),
     "digits-ram-100": Study(
         "The same without an equivariant policy and a centre that light must hold",
-        "What `fast` was before. The discriminator of this run is the oracle of the study below.",
+        "What `fast` was still earlier. The discriminator of this run is the oracle of the study "
+        "below.",
         f"digits --rewards clipped-linear --seeds 1 {FAST_BEFORE}",
         authors=WITH_LENGTH,
         hours=1.0,
