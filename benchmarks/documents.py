@@ -96,7 +96,7 @@ def digits_block() -> str:
     if is_there("digits-oracle"):
         header.append(f"RAM, paid by an oracle, seeds: {seeds_of('digits-oracle')}")
     made = [study for study, _ in (*models.values(), ("digits-oracle", "")) if is_there(study)]
-    lines = [f"`{STUDIES[study].command}`, commit {commits(load(study))}" for study in made]
+    lines = [made_by(study) for study in made]
     text = (
         "Hard attention on Cluttered MNIST, validation accuracy in percent after four epochs, and "
         "what the authors reached in 1500. After the first epoch, when the discriminator is least "
@@ -104,19 +104,32 @@ def digits_block() -> str:
         f"{markdown_table(header, rows)}\n" + "  \n".join(lines) + "\n"
     )
     if is_there("digits-ram-fast"):
-        whole = load("digits-ram-fast")["rewards"]["clipped-linear"]
-        seeds = seeds_of("digits-ram-fast")
         text += (
-            "\nThe whole `fast` preset, 100 epochs: "
-            f"**{Estimate(**whole['accuracy']['mean'])} %** (seeds: {seeds}; on "
-            f"test digits {Estimate(**whole['test_accuracy']['mean'])}). The authors' recipe is at "
-            f"{curve_point('ram', 'clipped-linear', 100)} by then, and at "
+            f"\nThe whole `fast` preset, 100 epochs: {reached('digits-ram-fast')}. The authors' "
+            f"recipe is at {curve_point('ram', 'clipped-linear', 100)} by then, and at "
             f"{curve_point('ram', 'clipped-linear', 1400)} after 1400. "
-            f"`{STUDIES['digits-ram-fast'].command}`, commit {commits(load('digits-ram-fast'))}\n"
+            f"{made_by('digits-ram-fast')}\n"
+        )
+    if is_there("digits-dt-ram-fast"):
+        glimpses = load("digits-dt-ram-fast")["rewards"]["clipped-linear"]["steps"]["mean"]
+        text += (
+            f"\nDT-RAM, 60 epochs: {reached('digits-dt-ram-fast')}, with {Estimate(**glimpses)} of "
+            f"18 glimpses on average. The authors: {texts('dt-ram')['clipped-linear']} after 1500. "
+            f"{made_by('digits-dt-ram-fast')}\n"
         )
     if (RESULTS / "digits-play.png").exists():
         text += "\n![The same canvases, looked at by three policies](results/digits-play.png)\n"
     return text
+
+
+def reached(study: str) -> str:
+    figures = load(study)["rewards"]["clipped-linear"]
+    accuracy, test = (Estimate(**figures[m]["mean"]) for m in ("accuracy", "test_accuracy"))
+    return f"**{accuracy} %** (seeds: {seeds_of(study)}; on test digits {test})"
+
+
+def made_by(study: str) -> str:
+    return f"`{STUDIES[study].command}`, commit {commits(load(study))}"
 
 
 def after_first_epoch(name: str) -> str:
