@@ -20,9 +20,9 @@ UNHELD = "--inhibition 0 --entropy-weight 0 --centre-forgets no"
 """What makes `fast` what it was before these three."""
 FAST_BEFORE = f"--parts 1 --equivariant no --centre-light 0 --centre-fade 1 {UNHELD}"
 """And what it was when the runs were made that share this."""
-PAID_AT_THE_END = f"--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0 {FAST_BEFORE}"
+PAID_AT_THE_END = "--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0"
 """Digits paid as in the paper: once, after the last glimpse, from the first update on."""
-COMPARED = f"--rewards {THREE} --epochs 4 {PAID_AT_THE_END}"
+COMPARED = f"--rewards {THREE} --epochs 4 {PAID_AT_THE_END} {FAST_BEFORE}"
 
 
 WITH_LENGTH = {
@@ -134,6 +134,23 @@ STUDIES = {
         hours=0.4,
         epoch_by_epoch=True,
     ),
+    "digits-ram-now": Study(
+        "RAM: three rewards, with `fast` as it is now",
+        "The first of these comparisons for two epochs of the models that `fast` has by now, which "
+        "look at no place twice and hold their choice open.",
+        f"digits --rewards {THREE} --epochs 2 {PAID_AT_THE_END} --seeds 3",
+        authors=texts("ram"),
+        hours=0.4,
+        epoch_by_epoch=True,
+    ),
+    "digits-dt-ram-now": Study(
+        "DT-RAM: three rewards, with `fast` as it is now",
+        "The same for DT-RAM, whose stops can be learned by now.",
+        f"digits --model dt-ram --rewards {THREE} --epochs 2 {PAID_AT_THE_END} --seeds 3",
+        authors=texts("dt-ram"),
+        hours=0.4,
+        epoch_by_epoch=True,
+    ),
     "digits-ram-fast": Study(
         "RAM, the whole `fast` preset",
         "100 epochs, on one of two cores for the most part, beside another run.",
@@ -176,7 +193,7 @@ STUDIES = {
         "Ten g functions",
         "g(q) less g(p), clipped at zero, from the steepest near q = 0 to the flattest. One epoch "
         "of the set-up of the first study.",
-        f"digits --rewards {G_FUNCTIONS} --epochs 1 {PAID_AT_THE_END} --seeds 2",
+        f"digits --rewards {G_FUNCTIONS} --epochs 1 {PAID_AT_THE_END} {FAST_BEFORE} --seeds 2",
         hours=0.3,
     ),
     "digits-paper": Study(
