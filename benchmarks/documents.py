@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import numpy as np
-from studies import COLUMNS, FAST, RESULTS, ROOT, SCENES, STUDIES, THREE, Study
+from studies import COLUMNS, FAST, FAST_DT, RESULTS, ROOT, SCENES, STUDIES, THREE, Study
 
 from irrl.authors import curve_point, curve_up_to, texts
 from irrl.plots import ORACLE
@@ -37,6 +37,12 @@ def write_documents() -> None:
                 parts.append(f"\nValidation accuracy after each epoch:\n\n{epochs_table(name)}")
             if study.along:
                 parts.append(f"\nOn the way:\n\n{along_table(name, study.along)}")
+    if (RESULTS / "digits-play.png").exists():
+        parts.append(
+            "\n## Where they look\n\nThe same canvases, drawn by chance, looked at by RAM after "
+            "the four epochs of the first comparison.\n\n"
+            "![Glimpses of three policies](../results/digits-play.png)\n"
+        )
     if is_there("digits-oracle"):
         parts.append(f"\n## What the oracle adds\n\n{oracle_table()}")
     if (RESULTS / "digits-placement.json").exists():
@@ -103,6 +109,11 @@ def digits_block() -> str:
         f"mature, RAM stands at {after_first_epoch('digits-ram')}.\n\n"
         f"{markdown_table(header, rows)}\n" + "  \n".join(lines) + "\n"
     )
+    now = {"RAM": "digits-ram-now", "DT-RAM": "digits-dt-ram-now"}
+    if all(is_there(study) for study in now.values()):
+        text += "\nThe same after two epochs of the models that `fast` has by now:\n\n" + "".join(
+            f"- {model}: {in_words(study)}. {made_by(study)}\n" for model, study in now.items()
+        )
     if is_there("digits-ram-fast"):
         text += (
             f"\nThe whole `fast` preset, 100 epochs: {reached('digits-ram-fast')}. The authors' "
@@ -117,8 +128,11 @@ def digits_block() -> str:
             f"18 glimpses on average. The authors: {texts('dt-ram')['clipped-linear']} after 1500. "
             f"{made_by('digits-dt-ram-fast')}\n"
         )
-    if (RESULTS / "digits-play.png").exists():
-        text += "\n![The same canvases, looked at by three policies](results/digits-play.png)\n"
+    if (RESULTS / "digits-play-fast.png").exists():
+        text += (
+            "\n![The same canvases, looked at by RAM and by DT-RAM](results/digits-play-fast.png)\n"
+            f"`irrl play {FAST} {FAST_DT} --seed 0`: canvases drawn by chance.\n"
+        )
     return text
 
 
@@ -126,6 +140,12 @@ def reached(study: str) -> str:
     figures = load(study)["rewards"]["clipped-linear"]
     accuracy, test = (Estimate(**figures[m]["mean"]) for m in ("accuracy", "test_accuracy"))
     return f"**{accuracy} %** (seeds: {seeds_of(study)}; on test digits {test})"
+
+
+def in_words(study: str) -> str:
+    rewards = load(study)["rewards"]
+    means = {name: Estimate(**figures["accuracy"]["mean"]) for name, figures in rewards.items()}
+    return ", ".join(f"{mean} ({reward})" for reward, mean in means.items())
 
 
 def made_by(study: str) -> str:

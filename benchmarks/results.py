@@ -17,6 +17,7 @@ from documents import write_documents
 from studies import (
     COLUMNS,
     FAST,
+    FAST_DT,
     ORACLE,
     RESULTS,
     ROOT,
@@ -62,6 +63,8 @@ def look_at_digits() -> None:
     if all((ROOT / run / "summary.json").exists() for run in (*runs, ORACLE)):
         irrl("noise", "measure", *runs, "--oracle", ORACLE, "-o", "results/digits-noise.png")
         keep_sheet("digits-play.png", *runs)
+    if all((ROOT / run / "summary.json").exists() for run in (FAST, FAST_DT)):
+        keep_sheet("digits-play-fast.png", FAST, FAST_DT)
     if (ROOT / FAST / "summary.json").exists():
         found = {p: irrl("eval", FAST, "--placement", p, "--json") for p in PLACEMENTS}
         accuracy = {p: json.loads(text)["test_accuracy"] for p, text in found.items()}

@@ -12,6 +12,7 @@ ALL = "clipped-linear,clipped-log,linear,accuracy,disdain"
 THREE = "clipped-linear,clipped-log,accuracy"
 ORACLE = "runs/results/digits-ram-100/clipped-linear/seed-0"
 FAST = "runs/results/digits-ram-fast/clipped-linear/seed-0"
+FAST_DT = "runs/results/digits-dt-ram-fast/clipped-linear/seed-0"
 G_FUNCTIONS = (
     "clipped-log,clipped-root-4,clipped-root-2,clipped-log1p,clipped-linear,clipped-exp,"
     "clipped-power-2,clipped-power-3,clipped-power-4,clipped-power-6"
