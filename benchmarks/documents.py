@@ -109,10 +109,10 @@ def digits_block() -> str:
         f"mature, RAM stands at {after_first_epoch('digits-ram')}.\n\n"
         f"{markdown_table(header, rows)}\n" + "  \n".join(lines) + "\n"
     )
-    now = {"RAM": "digits-ram-now", "DT-RAM": "digits-dt-ram-now"}
-    if all(is_there(study) for study in now.values()):
-        text += "\nThe same after two epochs of the models that `fast` has by now:\n\n" + "".join(
-            f"- {model}: {in_words(study)}. {made_by(study)}\n" for model, study in now.items()
+    if is_there("digits-ram-now"):
+        text += (
+            "\nRAM after two epochs of the model that `fast` has by now: "
+            f"{in_words('digits-ram-now')}. {made_by('digits-ram-now')}\n"
         )
     if is_there("digits-ram-fast"):
         text += (

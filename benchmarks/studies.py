@@ -144,14 +144,6 @@ STUDIES = {
         hours=0.4,
         epoch_by_epoch=True,
     ),
-    "digits-dt-ram-now": Study(
-        "DT-RAM: three rewards, with `fast` as it is now",
-        "The same for DT-RAM, whose stops can be learned by now.",
-        f"digits --model dt-ram --rewards {THREE} --epochs 2 {PAID_AT_THE_END} --seeds 3",
-        authors=texts("dt-ram"),
-        hours=0.4,
-        epoch_by_epoch=True,
-    ),
     "digits-ram-fast": Study(
         "RAM, the whole `fast` preset",
         "100 epochs, on one of two cores for the most part, beside another run.",
