@@ -186,7 +186,7 @@ STUDIES = {
         "Ten g functions",
         "g(q) less g(p), clipped at zero, from the steepest near q = 0 to the flattest. One epoch "
         "of the set-up of the first study.",
-        f"digits --rewards {G_FUNCTIONS} --epochs 1 {PAID_AT_THE_END} {FAST_BEFORE} --seeds 2",
+        f"digits --rewards {G_FUNCTIONS} --epochs 1 {PAID_AT_THE_END} {FAST_BEFORE} --seeds 3",
         hours=0.3,
     ),
     "digits-paper": Study(
