@@ -112,7 +112,7 @@ def digits_block() -> str:
     if is_there("digits-ram-now"):
         text += (
             "\nRAM after two epochs of the model that `fast` has by now: "
-            f"{in_words('digits-ram-now')}. {made_by('digits-ram-now')}\n"
+            f"{at_the_end('digits-ram-now')}. {made_by('digits-ram-now')}\n"
         )
     if is_there("digits-ram-fast"):
         text += (
@@ -142,9 +142,12 @@ def reached(study: str) -> str:
     return f"**{accuracy} %** (seeds: {seeds_of(study)}; on test digits {test})"
 
 
-def in_words(study: str) -> str:
-    rewards = load(study)["rewards"]
-    means = {name: Estimate(**figures["accuracy"]["mean"]) for name, figures in rewards.items()}
+def at_the_end(study: str) -> str:
+    rewards = load(study)["rewards"].items()
+    return in_words({name: Estimate(**found["accuracy"]["mean"]) for name, found in rewards})
+
+
+def in_words(means: dict[str, Estimate]) -> str:
     return ", ".join(f"{mean} ({reward})" for reward, mean in means.items())
 
 
@@ -153,10 +156,8 @@ def made_by(study: str) -> str:
 
 
 def after_first_epoch(name: str) -> str:
-    means = {
-        reward: mean_estimate(curves(name, reward)[:, 1, 1]) for reward in load(name)["rewards"]
-    }
-    return ", ".join(f"{mean} ({reward})" for reward, mean in means.items())
+    rewards = load(name)["rewards"]
+    return in_words({reward: mean_estimate(curves(name, reward)[:, 1, 1]) for reward in rewards})
 
 
 def seeds_of(study: str) -> int:

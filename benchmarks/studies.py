@@ -17,9 +17,9 @@ G_FUNCTIONS = (
     "clipped-log,clipped-root-4,clipped-root-2,clipped-log1p,clipped-linear,clipped-exp,"
     "clipped-power-2,clipped-power-3,clipped-power-4,clipped-power-6"
 )
-UNHELD = "--inhibition 0 --entropy-weight 0 --centre-forgets no"
+LOOKING_TWICE = "--inhibition 0 --entropy-weight 0 --centre-forgets no"
 """What makes `fast` what it was before these three."""
-FAST_BEFORE = f"--parts 1 --equivariant no --centre-light 0 --centre-fade 1 {UNHELD}"
+FAST_BEFORE = f"--parts 1 --equivariant no --centre-light 0 --centre-fade 1 {LOOKING_TWICE}"
 """And what it was when the runs were made that share this."""
 PAID_AT_THE_END = "--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0"
 """Digits paid as in the paper: once, after the last glimpse, from the first update on."""
@@ -138,7 +138,7 @@ STUDIES = {
     "digits-ram-now": Study(
         "RAM: three rewards, with `fast` as it is now",
         "The first of these comparisons for two epochs of the models that `fast` has by now, which "
-        "look at no place twice and hold their choice open.",
+        "shun places that were seen and hold their choice open.",
         f"digits --rewards {THREE} --epochs 2 {PAID_AT_THE_END} --seeds 3",
         authors=texts("ram"),
         hours=0.4,
@@ -158,11 +158,11 @@ STUDIES = {
         authors={"clipped-linear": texts("dt-ram")["clipped-linear"] + " at 1500 epochs"},
         hours=0.7,
     ),
-    "digits-ram-held": Study(
+    "digits-ram-twice": Study(
         "RAM that may look twice, and makes up its mind early",
         "The first of these runs without what keeps it from places that were seen, without the "
         "entropy that holds its choice open, and with old light never forgotten: `fast` before.",
-        f"digits --rewards clipped-linear --seeds 1 {UNHELD}",
+        f"digits --rewards clipped-linear --seeds 1 {LOOKING_TWICE}",
         authors=WITH_LENGTH,
         hours=1.0,
     ),

@@ -135,9 +135,10 @@ class Discriminator(nn.Module):
             before = memory.steps[t - 1]
             faded = self.config.centre_fade * before.left
             now.left.add_(faded)
-            enough = self.config.centre_light
-            anew = (before.left < enough) & (seen >= enough) if self.config.centre_forgets else None
-            now.light.add_(before.light if anew is None else torch.where(anew, 0.0, before.light))
+            light, enough = before.light, self.config.centre_light
+            if self.config.centre_forgets:
+                light = torch.where((before.left < enough) & (seen >= enough), 0.0, light)
+            now.light.add_(light)
         now.centre.copy_(centre_of(now.light))
         now.place.copy_(features_from(location, now.centre, self.frequencies))
 

@@ -190,21 +190,22 @@ class Policy(nn.Module):
         What does the map show, seen from there? So it is learned once for all places that one was
         looked at, or lies beside something bright.
         """
-        assert self.alike is not None and self.glance is not None
+        assert self.alike is not None
         asked = turned_back(self.alike, phases_at(self.waves, self.grid))
-        after = self.glance.in_features - self.width - asked.shape[1]
-        stops = self.glance.out_features - asked.shape[0]
-        return functional.pad(asked, (self.width, after, 0, stops))
+        return self.of_a_glance(asked, self.width)
 
     def shunned(self) -> Tensor:
         """The part of a glance at each place that counts against what was covered of it."""
-        assert self.shun is not None and self.glance is not None
+        assert self.shun is not None
         strength = self.inhibition * self.shun.exp()
         against = -strength * torch.eye(len(self.grid), device=strength.device)
-        before = self.width + 2 * self.waves.shape[1]
-        after = self.glance.in_features - before - len(self.grid)
-        stops = self.glance.out_features - len(self.grid)
-        return functional.pad(against, (before, after, 0, stops))
+        return self.of_a_glance(against, self.width + 2 * self.waves.shape[1])
+
+    def of_a_glance(self, weights: Tensor, before: int) -> Tensor:
+        """Weights of the places on some of what is known, as part of those of a whole glance."""
+        assert self.glance is not None
+        after = self.glance.in_features - before - weights.shape[1]
+        return functional.pad(weights, (before, after, 0, self.glance.out_features - len(weights)))
 
     def forward(self, thought: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor | None]:
         """What it aims at, and the probability of stopping in place of going there.
