@@ -109,6 +109,16 @@ def digits_block() -> str:
         f"mature, RAM stands at {after_first_epoch('digits-ram')}.\n\n"
         f"{markdown_table(header, rows)}\n" + "  \n".join(lines) + "\n"
     )
+    text += "".join(f"\n![{STUDIES[s].title}](results/{s}/comparison.png)\n" for s in made)
+    if (RESULTS / "digits-noise.json").exists():
+        measured = json.loads((RESULTS / "digits-noise.json").read_text())
+        text += (
+            "\nHow noisy is the discriminator? Its posterior of the true label less that of a "
+            "converged one, on the same glimpses. The paper takes this noise for symmetric about "
+            f"zero; measured, it is not.\n\n{noise_table(measured)}\n"
+            f"`{measured['command']}`, commit {measured['commit'][:10]}\n\n"
+            "![Violins of discriminator noise](results/digits-noise.png)\n"
+        )
     if is_there("digits-ram-now"):
         text += (
             "\nRAM after two epochs of the model that `fast` has by now: "
@@ -221,36 +231,38 @@ def oracle_table() -> str:
     return markdown_table(["reward", "seeds", "online", "oracle", "gap, seed by seed"], rows)
 
 
-def noise_section() -> str:
-    measured = json.loads((RESULTS / "digits-noise.json").read_text())
-    rows, noise = [], []
+def noise_table(measured: dict[str, Any]) -> str:
+    """The noise itself: is its mean zero, is it symmetric?"""
+    rows = []
     for run, figures in measured["runs"].items():
-        name = run.split("/")[-2]
         for d in figures["delta"]:
             shown = [f"{d[k]:+.3f}" for k in ("mean", "deviation", "skewness")]
             p = [f"{d[k]:.2g}" for k in ("p_zero_mean", "p_symmetric")]
-            rows.append([name, str(d["epoch"]), *shown, *p])
+            rows.append([run.split("/")[-2], str(d["epoch"]), *shown, *p])
+    header = "run paid by,epoch,mean,deviation,skewness,p(zero mean),p(symmetric)"
+    return markdown_table(header.split(","), rows)
+
+
+def noise_of_rewards_table(measured: dict[str, Any]) -> str:
+    """What the noise does to the reward that paid a run, measured and predicted."""
+    rows, keys = [], ("bias", "predicted_bias", "deviation", "predicted_deviation")
+    for run, figures in measured["runs"].items():
+        name = run.split("/")[-2]
         for r in figures["rewards"]:
-            keys = ("bias", "predicted_bias", "deviation", "predicted_deviation")
             if r["reward"] == name:
-                noise.append([name, str(r["epoch"]), *(f"{r[k]:+.3f}" for k in keys)])
-    first = [
-        "run paid by",
-        "epoch",
-        "mean",
-        "deviation",
-        "skewness",
-        "p(zero mean)",
-        "p(symmetric)",
-    ]
-    second = ["reward", "epoch", "bias", "2nd order", "deviation", "2nd order"]
+                rows.append([name, str(r["epoch"]), *(f"{r[k]:+.3f}" for k in keys)])
+    return markdown_table(["reward", "epoch", "bias", "2nd order", "deviation", "2nd order"], rows)
+
+
+def noise_section() -> str:
+    measured = json.loads((RESULTS / "digits-noise.json").read_text())
     return (
         "\n## Discriminator noise, measured\n\nPosterior of the true label by the online "
         "discriminator less that by the oracle, on the same glimpses of 1,000 test canvases.\n\n"
         f"    {measured['command']}\n\ncommit {measured['commit'][:10]}; data in "
-        f"`results/digits-noise.json`\n\n{markdown_table(first, rows)}\n"
+        f"`results/digits-noise.json`\n\n{noise_table(measured)}\n"
         "What this noise does to the reward that paid the run, and what `irrl.noise` predicts from "
-        f"its first moments:\n\n{markdown_table(second, noise)}\n"
+        f"its first moments:\n\n{noise_of_rewards_table(measured)}\n"
         "![Violins of discriminator noise](../results/digits-noise.png)\n"
     )
 
