@@ -144,6 +144,34 @@ STUDIES = {
         hours=0.4,
         epoch_by_epoch=True,
     ),
+    "digits-dt-ram-now": Study(
+        "DT-RAM: three rewards, with `fast` as it is now",
+        "Four epochs, as above, of the model whose stops can be learned: there, once the chance "
+        "to stop had reached the bound that keeps it from 0 and 1, no gradient led it back.",
+        f"digits --model dt-ram --rewards {THREE} --epochs 4 {PAID_AT_THE_END} --seeds 3",
+        authors=texts("dt-ram"),
+        hours=0.4,
+        epoch_by_epoch=True,
+    ),
+    "digits-ram-longer": Study(
+        "RAM: three rewards, for ten epochs",
+        "In the authors' curves the rewards part late: at 100 epochs linear is 3 points above "
+        "log, at 400 epochs 12. So once more, with `fast` as it is now, for longer.",
+        f"digits --rewards {THREE} --epochs 10 {PAID_AT_THE_END} --seeds 3",
+        authors=texts("ram"),
+        hours=0.8,
+        epoch_by_epoch=True,
+    ),
+    "digits-ram-paper": Study(
+        "The authors' recipe: three rewards",
+        "The `paper` preset, for the first 60 of its 1500 epochs.",
+        f"digits --preset paper --rewards {THREE} --epochs 60 --parts 1 --seeds 3",
+        authors={
+            reward: f"{curve_point('ram', reward, 100)} at 100 epochs"
+            for reward in THREE.split(",")
+        },
+        hours=1.9,
+    ),
     "digits-ram-fast": Study(
         "RAM, the whole `fast` preset",
         "100 epochs, on one of two cores for the most part, beside another run.",
