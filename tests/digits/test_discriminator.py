@@ -52,11 +52,12 @@ def plain_map(discriminator, trajectory):
 @pytest.mark.parametrize("core", ["rnn", "gru", "map"])
 @pytest.mark.parametrize("features", [0, 3])
 @pytest.mark.parametrize("centred", [False, True])
-def test_states_and_their_gradient_equal_those_of_autograd(core, features, centred):
+@pytest.mark.parametrize("which", [slice(None), slice(-1, None)])
+def test_states_and_their_gradient_equal_those_of_autograd(core, features, centred, which):
     config = small(core=core, location_features=features, object_centred=centred)
     discriminator, _, _, trajectory = episode(config)
-    by_hand = discriminator.states(trajectory.memory)
-    plain = plain_states(discriminator, trajectory)
+    by_hand = discriminator.states(trajectory.memory, which)
+    plain = plain_states(discriminator, trajectory)[which]
     torch.testing.assert_close(by_hand, plain)
     weights = torch.randn_like(plain)
     trunk = [p for n, p in discriminator.named_parameters() if not n.startswith("classify")]

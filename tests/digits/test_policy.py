@@ -27,7 +27,7 @@ def test_moves(moves):
         "centred": centres,
     }[moves][:-1]
     left = trajectory.memory.left[:-1]
-    anchor = policy.anchor(locations[:-1], centres[:-1], left)
+    anchor = policy.anchor(locations[:-1], centres[:-1], left, torch.empty_like(locations[:-1]))
     mean, stop = policy(trajectory.mind.thought, anchor)
     assert stop is None
     assert (mean - from_where).abs().max() <= (1.0 if moves == "absolute" else 0.4)

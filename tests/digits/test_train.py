@@ -47,8 +47,8 @@ class Scene:
             discriminator, policy, self.canvas, self.draws.first, self.config.steps, self.draws, 0.1
         )
         self.parts = cut(self.canvas, self.labels, self.draws, self.config.parts)
-        self.states = discriminator.states(self.trajectory.memory)
-        self.log_probs = discriminator.log_probs(judged(self.config, self.states))
+        self.states = discriminator.states(self.trajectory.memory, judged(self.config))
+        self.log_probs = discriminator.log_probs(self.states)
 
     def policy_loss(self):
         worth = worth_of(self.config, self.log_probs, self.labels)

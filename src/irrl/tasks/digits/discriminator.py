@@ -9,6 +9,7 @@ product over all steps for each weight. It gives what autograd would, in fewer o
 """
 
 import math
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import torch
@@ -35,11 +36,12 @@ from irrl.tasks.digits.waves import (
 class Step(NamedTuple):
     """What a glimpse adds to the memory."""
 
+    entered: Tensor
     glimpse: Tensor
+    place: Tensor
     light: Tensor  # brightness seen so far, and its sums over columns and rows
     left: Tensor  # what fading leaves of that brightness: it holds the centre
     centre: Tensor  # of the brightness seen so far
-    place: Tensor
     state: Tensor
     inner: tuple[Tensor, ...]  # what the core computed on the way
 
@@ -47,17 +49,19 @@ class Step(NamedTuple):
 class Memory(NamedTuple):
     """What a forward pass computed, steps first: all that the backward pass needs."""
 
+    entered: Tensor  # glimpses and places side by side, of which the next two are views
     glimpses: Tensor
+    places: Tensor
     light: Tensor
     left: Tensor
     centres: Tensor
-    places: Tensor
     states: Tensor
     inner: tuple[Tensor, ...]
     steps: list[Step]  # the same, one by one
     layers: tuple[Layer, ...]  # that a step passes through
 
 
+ALL = slice(None)
 WAVE_IN_GLIMPSES = 2.65  # shortest wave of a map
 
 
@@ -81,15 +85,19 @@ class Discriminator(nn.Module):
         raise NotImplementedError
 
     def layers(self) -> tuple[nn.Linear, ...]:
-        """That a step passes through."""
+        """Whose weights the states depend on."""
         raise NotImplementedError
+
+    def passes(self) -> tuple[Layer, ...]:
+        """What a step passes through: these layers, in as few products as will do."""
+        return tuple((layer.bias, layer.weight.t()) for layer in self.layers())
 
     def advance(self, memory: Memory, t: int, location: Tensor) -> Tensor:
         """Write the state after glimpse ``t``."""
         raise NotImplementedError
 
-    def states(self, memory: Memory) -> Tensor:
-        """The states of an episode, (steps, batch, width), with their gradient."""
+    def states(self, memory: Memory, which: slice = ALL) -> Tensor:
+        """The states of an episode, or the last of them, (steps, batch, width), with gradient."""
         raise NotImplementedError
 
     def blank(self, steps: int, batch: int) -> Memory:
@@ -98,14 +106,14 @@ class Discriminator(nn.Module):
         def room(size: int) -> Tensor:
             return self.classify.weight.new_empty(steps, batch, size)
 
-        sizes = (self.pixels, 3, 1, 2, self.place_features)
-        glimpses, light, left, centres, places = map(room, sizes)
-        states, inner = room(self.classify.in_features), tuple(map(room, self.inner_sizes()))
-        views = (x.unbind() for x in (glimpses, light, left, centres, places, states))
+        entered = room(self.pixels + self.place_features)
+        glimpses, places = entered.split([self.pixels, self.place_features], dim=2)
+        light, left, centres, states = map(room, (3, 1, 2, self.classify.in_features))
+        outer = (entered, glimpses, places, light, left, centres, states)
+        inner = tuple(map(room, self.inner_sizes()))
         inside = zip(*(x.unbind() for x in inner), strict=True)
-        each = [Step(*view) for view in zip(*views, inside, strict=True)]
-        layers = tuple((layer.bias, layer.weight.t()) for layer in self.layers())
-        return Memory(glimpses, light, left, centres, places, states, inner, each, layers)
+        views = zip(*(x.unbind() for x in outer), inside, strict=True)
+        return Memory(*outer, inner, [Step(*view) for view in views], self.passes())
 
     def look(self, memory: Memory, t: int, canvas: Tensor, location: Tensor) -> Tensor:
         """Take glimpse ``t`` of an episode; returns the new state of the core."""
@@ -177,16 +185,21 @@ class Recurrent(Discriminator):
     def layers(self) -> tuple[nn.Linear, ...]:
         return self.what, self.where, self.glimpse, self.from_glimpse, self.from_state
 
+    def passes(self) -> tuple[Layer, ...]:
+        what, where, glimpse, from_glimpse, (bias, weight) = super().passes()
+        both = torch.cat([what[0], where[0]]), torch.block_diag(what[1], where[1])
+        if self.core == "rnn":
+            from_glimpse = from_glimpse[0] + bias, from_glimpse[1]
+        return both, glimpse, from_glimpse, (bias, weight)
+
     def advance(self, memory: Memory, t: int, location: Tensor) -> Tensor:
         now, before = memory.steps[t], memory.steps[t - 1].state if t > 0 else None
-        to_what, to_where, to_features, from_glimpse, from_state = memory.layers
+        to_both, to_features, from_glimpse, from_state = memory.layers
         encoded, features, gates = now.inner
-        what, where = encoded.chunk(2, dim=1)
-        linear(to_what, now.glimpse, what).relu_()
-        linear(to_where, now.place, where).relu_()
+        linear(to_both, now.entered, encoded).relu_()
         linear(to_features, encoded, features).relu_()
         if self.core == "rnn":
-            linear(from_glimpse, features, now.state).add_(from_state[0])
+            linear(from_glimpse, features, now.state)
             if before is not None:
                 now.state.addmm_(before, from_state[1])
             return now.state.relu_()
@@ -202,19 +215,19 @@ class Recurrent(Discriminator):
         torch.tanh(torch.addcmul(driven[:, 2 * self.width :], reset, recalled), out=new)
         return torch.lerp(new, before, update, out=now.state)
 
-    def states(self, memory: Memory) -> Tensor:
+    def states(self, memory: Memory, which: slice = ALL) -> Tensor:
         weights = [p for layer in self.layers() for p in (layer.weight, layer.bias)]
-        return RecurrentStates.apply(memory, self.core, *weights)
+        return RecurrentStates.apply(memory, which, self.core, *weights)
 
 
 class RecurrentStates(torch.autograd.Function):
     """States of the core as a function of the weights, for an episode that was rolled out."""
 
     @staticmethod
-    def forward(ctx: Any, memory: Memory, core: str, *weights: Tensor) -> Tensor:
+    def forward(ctx: Any, memory: Memory, which: slice, core: str, *weights: Tensor) -> Tensor:
         ctx.memory, ctx.core = memory, core
         ctx.save_for_backward(*weights)
-        return memory.states.view_as(memory.states)
+        return memory.states[which]
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
@@ -225,33 +238,39 @@ class RecurrentStates(torch.autograd.Function):
         through_time = _rnn_backward if ctx.core == "rnn" else _gru_backward
         driven, kept = (g.flatten(0, 1) for g in through_time(memory, from_state, grad_states))
         before = memory.states[:-1].flatten(0, 1)
-        half, batch = what.shape[0], grad_states.shape[1]
+        (half, pixels), batch = what.shape, grad_states.shape[1]
 
         features = through_relu(driven @ from_glimpse, thought)
         encoded = through_relu(features @ glimpse, seen)
-        grad_what, grad_where = encoded[:, :half], encoded[:, half:]
+        both, bias = encoded.t() @ memory.entered.flatten(0, 1), encoded.sum(0)
         grads = [
-            grad_what.t() @ memory.glimpses.flatten(0, 1), grad_what.sum(0),
-            grad_where.t() @ memory.places.flatten(0, 1), grad_where.sum(0),
+            both[:half, :pixels], bias[:half],
+            both[half:, pixels:], bias[half:],
             features.t() @ seen, features.sum(0),
             driven.t() @ thought, driven.sum(0),
             kept[batch:].t() @ before, kept.sum(0),
         ]  # fmt: skip
-        return None, None, *grads
+        return None, None, None, *grads
 
 
 def _rnn_backward(memory: Memory, from_state: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Gradient of what goes into the rectifier of each step, from glimpse and state alike."""
-    steps = len(grad)
-    grads = torch.empty_like(grad)
-    for t in reversed(range(steps)):
-        total = grad[t] if t == steps - 1 else torch.addmm(grad[t], grads[t + 1], from_state)
-        through_relu(total, memory.states[t], out=grads[t])
+    grads = torch.empty_like(memory.states)
+    later: Tensor | None = None
+    given = [*repeat(None, len(grads) - len(grad)), *grad]
+    for here, step, out in zip(given[::-1], memory.steps[::-1], grads.unbind()[::-1], strict=True):
+        if here is None:
+            assert later is not None
+            here = torch.mm(later, from_state)
+        elif later is not None:
+            here = torch.addmm(here, later, from_state)
+        later = through_relu(here, step.state, out=out)
     return grads, grads
 
 
 def _gru_backward(memory: Memory, from_state: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients of the two linear maps into the gates: of the glimpse, of the state before."""
+    grad = of_all(grad, memory)
     steps, batch, width = grad.shape
     reset, update, new, recalled = memory.inner[2].split(width, dim=2)
     before = torch.cat([torch.zeros_like(memory.states[:1]), memory.states[:-1]])
@@ -271,6 +290,11 @@ def _gru_backward(memory: Memory, from_state: Tensor, grad: Tensor) -> tuple[Ten
         from_above = torch.addmm(total[t] * update[t], kept[t], from_state)
     driven = torch.cat([kept[:, :, : 2 * width], total * of_new], dim=2)
     return driven, kept
+
+
+def of_all(grad: Tensor, memory: Memory) -> Tensor:
+    """The gradient of all states, from that of the last of them."""
+    return functional.pad(grad, (0, 0, 0, 0, len(memory.states) - len(grad), 0))
 
 
 # --- a map ---
@@ -317,32 +341,31 @@ class Mapped(Discriminator):
         read_from(notes, phases_at(self.waves, where, out=centre), out=around)
         return linear(read, around, now.state).relu_()
 
-    def states(self, memory: Memory) -> Tensor:
+    def states(self, memory: Memory, which: slice = ALL) -> Tensor:
         weights = [p for layer in self.layers() for p in (layer.weight, layer.bias)]
-        return MappedStates.apply(memory, *weights)
+        return MappedStates.apply(memory, which, *weights)
 
 
 class MappedStates(torch.autograd.Function):
     """The same for a map."""
 
     @staticmethod
-    def forward(ctx: Any, memory: Memory, *weights: Tensor) -> Tensor:
+    def forward(ctx: Any, memory: Memory, which: slice, *weights: Tensor) -> Tensor:
         ctx.memory = memory
         ctx.save_for_backward(*weights)
-        return memory.states.view_as(memory.states)
+        return memory.states[which]
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
         memory: Memory = ctx.memory
         seen, here, _, centre, around = memory.inner
         read = ctx.saved_tensors[2]
-        state = through_relu(
-            grad_outputs[0].contiguous(), memory.states, torch.empty_like(memory.states)
-        )
+        grad = of_all(grad_outputs[0], memory).contiguous()
+        state = through_relu(grad, memory.states, torch.empty_like(memory.states))
         seen = seen_by(state @ read, here, centre, seen).flatten(0, 1)
         state = state.flatten(0, 1)
         return (
-            None,
+            None, None,
             seen.t() @ memory.glimpses.flatten(0, 1), seen.sum(0),
             state.t() @ around.flatten(0, 1), state.sum(0),
         )  # fmt: skip

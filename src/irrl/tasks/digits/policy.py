@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from irrl.losses import gaussian_log_prob
 from irrl.seeding import stream
-from irrl.tasks.digits.by_hand import Bounded, Layer, linear
+from irrl.tasks.digits.by_hand import Bounded, Layer, linear, through_relu
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.discriminator import Memory, Step
 from irrl.tasks.digits.waves import (
@@ -62,6 +62,7 @@ class Policy(nn.Module):
     Read from where a move starts, it tells what lies in which direction, wherever that is.
     """
 
+    middle: Tensor  # of the canvas
     waves: Tensor
     clock: Tensor
     side: Tensor  # of the grid
@@ -74,6 +75,7 @@ class Policy(nn.Module):
         self.centre_light = config.centre_light
         self.register_buffer("frequencies", octaves(config.location_features), persistent=False)
         self.reach = 1.0 if config.moves == "absolute" else config.stride
+        self.register_buffer("middle", torch.zeros(2), persistent=False)
         known, units = config.width, config.policy_memory
         self.width = config.width
         self.what = None
@@ -126,17 +128,17 @@ class Policy(nn.Module):
         moments = [Moment(*view) for view in zip(*views, strict=True)]
         return Mind(locations, known, thought, seen, here, there, moments, tuple(layers))
 
-    def anchor(self, location: Tensor, centre: Tensor, left: Tensor) -> Tensor:
+    def anchor(self, location: Tensor, centre: Tensor, left: Tensor, out: Tensor) -> Tensor:
         """Where moves start: the middle of the canvas, here, or the centre of what was seen.
 
         A crumb of clutter is a centre, too, and what is out of reach from there is not found any
         more. Where too little light is left, moves therefore start from the middle again.
         """
         if self.moves == "absolute":
-            return torch.zeros_like(location)
+            return out.zero_()
         if self.moves == "relative":
-            return location
-        return torch.where(left >= self.centre_light, centre, 0.0)
+            return out.copy_(location)
+        return torch.where(left >= self.centre_light, centre, self.middle, out=out)
 
     def place(self, location: Tensor, place: Tensor, anchor: Tensor) -> Tensor:
         """Features of a place: those of the discriminator, unless moves start elsewhere."""
@@ -164,8 +166,13 @@ class Policy(nn.Module):
                 covered = covered_by(looked, anchor, self.side, self.glimpse_size)
                 place = torch.cat([covered, place], dim=1)
             now.known[:, after : after + place.shape[1]] = place
-        linear(mind.layers[0], now.known, now.thought)[:, : self.hidden.out_features].relu_()
+        linear(mind.layers[0], now.known, now.thought)
+        self.units_of(now.thought).relu_()
         return now.thought, notes
+
+    def units_of(self, thought: Tensor) -> Tensor:
+        """The hidden units, without the glance."""
+        return thought if self.glance is None else thought[..., : self.hidden.out_features]
 
     def recall(self, mind: Mind, glimpses: Tensor) -> tuple[Tensor, Tensor]:
         """All that was thought, and what the baseline makes of what was known, with gradients."""
@@ -212,11 +219,10 @@ class Policy(nn.Module):
 
         The aim is the mean of the next location; with a grid, the log-probability of each place.
         """
-        hidden = self.hidden.out_features
-        raw = self.act(thought[..., :hidden])
+        raw = self.act(self.units_of(thought))
         if self.glance is not None:
-            raw = raw + thought[..., hidden : hidden + self.glance.out_features]
-        aim = raw[..., : self.aims]
+            raw = raw + thought[..., self.hidden.out_features :]
+        aim = raw[..., : self.aims] if self.stops else raw
         if len(self.grid) > 0:
             aim = functional.log_softmax(aim, dim=-1)
         else:
@@ -282,7 +288,7 @@ class Recalled(torch.autograd.Function):
         mind: Mind = ctx.mind
         (weight,) = ctx.saved_tensors
         grad = torch.cat(grad_outputs, dim=-1)
-        grad[..., : ctx.hidden] *= mind.thought[..., : ctx.hidden] > 0
+        through_relu(grad[..., : ctx.hidden], mind.thought[..., : ctx.hidden])
         rows = grad.flatten(0, 1)
         grads = [rows.sum(0), rows.t() @ mind.known.flatten(0, 1)]
         if len(mind.layers) > 1:

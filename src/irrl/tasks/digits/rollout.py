@@ -1,5 +1,6 @@
 """Episodes: from a batch of canvases to glimpses, states and actions."""
 
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -102,19 +103,20 @@ def rollout(
     notes: Tensor | None = None
     anchors = torch.empty_like(samples)
     here = first
-    steps_of = (locations[1:], samples, choices, anchors)
-    for t, (there, drawn, choice, anchor) in enumerate(zip(*steps_of, strict=True)):
+    noise = repeat(None, steps - 1) if chance is None else chance.noise
+    steps_of = (locations[1:], samples, choices, anchors, noise)
+    for t, (there, drawn, choice, anchor, shake) in enumerate(zip(*steps_of, strict=True)):
         discriminator.look(memory, t, canvas, here)
         seen = memory.steps[t]
-        anchor.copy_(policy.anchor(here, seen.centre, seen.left))
+        policy.anchor(here, seen.centre, seen.left, out=anchor)
         thought, notes = policy.think(mind, t, seen, notes, here, anchor)
         aim, stop = policy(thought, anchor)
         lot = None if chance is None or chance.lots.shape[1] == 0 else chance.lots[t]
         mean = policy.choose(aim, anchor, lot, out=choice)
-        if chance is None:
+        if shake is None:
             drawn.copy_(mean)
         else:
-            torch.add(mean, chance.noise[t], alpha=std, out=drawn)
+            torch.add(mean, shake, alpha=std, out=drawn)
         here = torch.clamp(drawn, -1.0, 1.0, out=there)
         if stop is not None:
             running &= (STOP_THRESHOLD if chance is None else chance.coins[t]) >= stop

@@ -71,8 +71,8 @@ def learn_part(
     trajectory = rollout(discriminator, policy, canvas, draws.first, config.steps, draws, std)
 
     # reward = shape(log q(y | trajectory), log p(y))
-    states = discriminator.states(trajectory.memory)
-    log_probs = discriminator.log_probs(judged(config, states))
+    states = discriminator.states(trajectory.memory, judged(config))
+    log_probs = discriminator.log_probs(states)
     judge = log_probs if oracle is None else oracle_log_probs(config, oracle, trajectory)
     worth = worth_of(config, judge, labels)
 
@@ -123,10 +123,10 @@ def cut(canvas: Tensor, labels: Tensor, draws: Draws, parts: int) -> list[Part]:
     ]
 
 
-def judged(config: DigitsConfig, states: Tensor) -> Tensor:
+def judged(config: DigitsConfig) -> slice:
     """The states that are classified: all, unless only that of the last glimpse is needed."""
     only_last = config.credit == "final" and config.supervision == "last" and not config.stops
-    return states[-1:] if only_last else states
+    return slice(-1, None) if only_last else slice(None)
 
 
 @torch.no_grad()
@@ -136,7 +136,7 @@ def oracle_log_probs(config: DigitsConfig, oracle: Any, trajectory: Trajectory) 
     memory.glimpses.copy_(trajectory.memory.glimpses)
     for t in range(trajectory.steps):
         oracle.remember(memory, t, trajectory.locations[t])
-    return oracle.log_probs(judged(config, memory.states))
+    return oracle.log_probs(memory.states[judged(config)])
 
 
 def worth_of(config: DigitsConfig, log_probs: Tensor, labels: Tensor) -> Tensor:
