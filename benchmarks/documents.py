@@ -87,75 +87,75 @@ ORACLES = (
     ("What the oracle adds", "digits-oracle", "digits-ram"),
     ("What the oracle adds to `fast` as it is now", "digits-oracle-now", "digits-ram-now"),
 )
-COMPARED_AGAIN = {
-    "digits-ram-now": "RAM after two epochs of the model that `fast` has by now",
-    "digits-dt-ram-now": "DT-RAM after four epochs of the model that `fast` has by now",
-    "digits-ram-paper": "RAM after 60 epochs of the authors' recipe",
+SHOWN_FIRST = {
+    "digits-ram-now": "RAM, 2 epochs",
+    "digits-oracle-now": "the same, paid by an oracle",
+    "digits-ram-paper": "RAM as in the paper, 60 epochs",
+    "digits-dt-ram-now": "DT-RAM, 4 epochs",
 }
+"""Comparisons of the README; all others are in docs/results.md."""
 
 
 def digits_block() -> str:
-    """RAM and DT-RAM side by side, with what the authors reached."""
-    models = {"RAM": ("digits-ram", "ram"), "DT-RAM": ("digits-dt-ram", "dt-ram")}
-    models = {title: pair for title, pair in models.items() if is_there(pair[0])}
-    rows = []
-    for name in THREE.split(","):
-        row = [name]
-        for study, model in models.values():
-            figures = load(study)["rewards"][name]["accuracy"]["mean"]
-            row += [f"**{Estimate(**figures)}**", texts(model)[name]]
-        if is_there("digits-oracle"):
-            oracle = load("digits-oracle")["rewards"][name + ORACLE]["accuracy"]["mean"]
-            row.append(str(Estimate(**oracle)))
-        rows.append(row)
-    header = ["reward"]
-    for title, (study, _) in models.items():
-        header += [f"{title}, 4 epochs, seeds: {seeds_of(study)}", "authors, 1500"]
-    if is_there("digits-oracle"):
-        header.append(f"RAM, paid by an oracle, seeds: {seeds_of('digits-oracle')}")
-    made = [study for study, _ in (*models.values(), ("digits-oracle", "")) if is_there(study)]
-    lines = [made_by(study) for study in made]
-    text = (
-        "Hard attention on Cluttered MNIST, validation accuracy in percent after four epochs, and "
-        "what the authors reached in 1500. After the first epoch, when the discriminator is least "
-        f"mature, RAM stands at {after_first_epoch('digits-ram')}.\n\n"
-        f"{markdown_table(header, rows)}\n" + "  \n".join(lines) + "\n"
+    """How far RAM and DT-RAM come, three rewards side by side, and how noisy they are."""
+    return "\n".join([best_digits(), compared_digits(), noisy_digits()])
+
+
+def best_digits() -> str:
+    glimpses = load("digits-dt-ram-fast")["rewards"]["clipped-linear"]["steps"]["mean"]
+    return (
+        "Hard attention on Cluttered MNIST: which digit lies among the clutter, from 18 glimpses "
+        "of 4 x 4 pixels?\n\n"
+        f"RAM, the `fast` preset, 100 epochs: {reached('digits-ram-fast')}. The authors' recipe is "
+        f"at {curve_point('ram', 'clipped-linear', 100)} by then, and at "
+        f"{curve_point('ram', 'clipped-linear', 1400)} after 1400. {made_by('digits-ram-fast')}"
+        f"\n\nDT-RAM, 60 epochs: {reached('digits-dt-ram-fast')}, with {Estimate(**glimpses)} "
+        f"glimpses on average. The authors: {texts('dt-ram')['clipped-linear']} after 1500. "
+        f"{made_by('digits-dt-ram-fast')}\n\n"
+        "![The same canvases, looked at by RAM and by DT-RAM](results/digits-play-fast.png)\n"
+        f"`irrl play {FAST} {FAST_DT} --seed 0`: canvases drawn by chance.\n"
     )
-    text += "".join(f"\n![{STUDIES[s].title}](results/{s}/comparison.png)\n" for s in made)
-    if (RESULTS / "digits-noise.json").exists():
-        measured = json.loads((RESULTS / "digits-noise.json").read_text())
-        text += (
-            "\nHow noisy is the discriminator? Its posterior of the true label less that of a "
-            "converged one, on the same glimpses. The paper takes this noise for symmetric about "
-            f"zero; measured, it is not.\n\n{noise_table(measured)}\n"
-            f"`{measured['command']}`, commit {measured['commit'][:10]}\n\n"
-            "![Violins of discriminator noise](results/digits-noise.png)\n"
-        )
-    text += "".join(
-        f"\n{title}: {at_the_end(study)}. {made_by(study)}\n"
-        for study, title in COMPARED_AGAIN.items()
-        if is_there(study)
+
+
+def compared_digits() -> str:
+    shown = {study: title for study, title in SHOWN_FIRST.items() if is_there(study)}
+    header = [f"{title} (seeds: {seeds_of(study)})" for study, title in shown.items()]
+    header += ["authors' RAM, 1500", "authors' DT-RAM, 1500"]
+    theirs = (texts("ram"), texts("dt-ram"))
+    rows = [
+        [name, *(str(accuracy(study, name)) for study in shown), *(t[name] for t in theirs)]
+        for name in THREE.split(",")
+    ]
+    before = ", ".join(
+        f"{title} {at_the_end(study)}"
+        for title, study in (("RAM", "digits-ram"), ("DT-RAM", "digits-dt-ram"))
     )
-    if is_there("digits-ram-fast"):
-        text += (
-            f"\nThe whole `fast` preset, 100 epochs: {reached('digits-ram-fast')}. The authors' "
-            f"recipe is at {curve_point('ram', 'clipped-linear', 100)} by then, and at "
-            f"{curve_point('ram', 'clipped-linear', 1400)} after 1400. "
-            f"{made_by('digits-ram-fast')}\n"
-        )
-    if is_there("digits-dt-ram-fast"):
-        glimpses = load("digits-dt-ram-fast")["rewards"]["clipped-linear"]["steps"]["mean"]
-        text += (
-            f"\nDT-RAM, 60 epochs: {reached('digits-dt-ram-fast')}, with {Estimate(**glimpses)} of "
-            f"18 glimpses on average. The authors: {texts('dt-ram')['clipped-linear']} after 1500. "
-            f"{made_by('digits-dt-ram-fast')}\n"
-        )
-    if (RESULTS / "digits-play-fast.png").exists():
-        text += (
-            "\n![The same canvases, looked at by RAM and by DT-RAM](results/digits-play-fast.png)\n"
-            f"`irrl play {FAST} {FAST_DT} --seed 0`: canvases drawn by chance.\n"
-        )
-    return text
+    return (
+        "Validation accuracy in percent when the whole reward is paid after the last glimpse, as "
+        "in the paper:\n\n"
+        f"{markdown_table(['reward', *header], rows)}\n"
+        + "  \n".join(made_by(study) for study in shown)
+        + f"\n\nWith earlier models, after four epochs: {before} ([all of them]"
+        "(docs/results.md), and [what to make of it](docs/method.md)).\n"
+        + "".join(f"\n![{STUDIES[s].title}](results/{s}/comparison.png)\n" for s in shown)
+    )
+
+
+def noisy_digits() -> str:
+    measured = json.loads((RESULTS / "digits-noise.json").read_text())
+    return (
+        "How noisy is the discriminator? Its posterior of the true label less that of a converged "
+        "one, on the same glimpses. The paper takes this noise for symmetric about zero; "
+        f"measured, it is not.\n\n{noise_table(measured)}\n"
+        f"`{measured['command']}`, commit {measured['commit'][:10]}\n\n"
+        "![Violins of discriminator noise](results/digits-noise.png)\n"
+    )
+
+
+def accuracy(study: str, name: str) -> Estimate:
+    rewards = load(study)["rewards"]
+    figures = rewards[name] if name in rewards else rewards[name + ORACLE]
+    return Estimate(**figures["accuracy"]["mean"])
 
 
 def reached(study: str) -> str:
@@ -165,21 +165,11 @@ def reached(study: str) -> str:
 
 
 def at_the_end(study: str) -> str:
-    rewards = load(study)["rewards"].items()
-    return in_words({name: Estimate(**found["accuracy"]["mean"]) for name, found in rewards})
-
-
-def in_words(means: dict[str, Estimate]) -> str:
-    return ", ".join(f"{mean} ({reward})" for reward, mean in means.items())
+    return ", ".join(f"{accuracy(study, name)} ({name})" for name in load(study)["rewards"])
 
 
 def made_by(study: str) -> str:
     return f"`{STUDIES[study].command}`, commit {commits(load(study))}"
-
-
-def after_first_epoch(name: str) -> str:
-    rewards = load(name)["rewards"]
-    return in_words({reward: mean_estimate(curves(name, reward)[:, 1, 1]) for reward in rewards})
 
 
 def seeds_of(study: str) -> int:
