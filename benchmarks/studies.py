@@ -162,7 +162,6 @@ STUDIES = {
             for reward in THREE.split(",")
         },
         hours=1.8,
-        along="ram",
     ),
     "digits-ram-fast": Study(
         "RAM, the whole `fast` preset",
