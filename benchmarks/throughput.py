@@ -164,9 +164,8 @@ def measure_digits(config: Any) -> tuple[float, float]:
     def train(each: Any) -> None:
         for first in range(0, len(labels), config.batch_size):
             last = first + config.batch_size
-            canvas = learner.discriminator.retina.prepare(images[first:last])
             part = draws.batch(first, last)
-            parts = cut(canvas, labels[first:last], part, config.parts)
+            parts = cut(images[first:last], labels[first:last], part, config.parts)
             learn_batch(config, learner, parts, 0.0, each)
 
     def multiply() -> None:

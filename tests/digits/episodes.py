@@ -20,10 +20,10 @@ def episode(config, batch=4, seed=0):
 
 
 def episode_of(config, discriminator, policy, batch=4):
-    canvas = discriminator.retina.prepare(torch.randint(256, (batch, 30, 30)))
+    images = torch.randint(256, (batch, 30, 30))
     noise = torch.randn(config.steps - 1, batch, 2).double()
     coins = torch.rand(config.steps - 1, batch).double()
     lots = torch.rand(config.steps - 1, batch).double()
     draws = Draws(torch.rand(batch, 2).double() * 2 - 1, noise, coins, lots)
-    trajectory = rollout(discriminator, policy, canvas, draws.first, config.steps, draws, 0.2)
-    return discriminator, policy, canvas, trajectory
+    trajectory = rollout(discriminator, policy, images, draws.first, config.steps, draws, 0.2)
+    return discriminator, policy, images, trajectory

@@ -43,11 +43,11 @@ def test_dt_ram_stops_by_coins_and_at_the_end_by_force():
     discriminator, policy = make_discriminator(config), Policy(config)
     with torch.no_grad():
         policy.act.weight[2], policy.act.bias[2] = 0.0, 0.0  # a stop with probability one half
-    canvas = discriminator.retina.prepare(torch.randint(256, (4, 30, 30)))
+    images = torch.randint(256, (4, 30, 30))
     coins = torch.full((5, 4), 0.9)
     coins[0, 1], coins[3, 2], coins[4, 2] = 0.1, 0.1, 0.1
     draws = Draws(torch.zeros(4, 2), torch.zeros(5, 4, 2), coins, coins[:, :0])
-    trajectory = rollout(discriminator, policy, canvas, draws.first, 6, draws, 0.1)
+    trajectory = rollout(discriminator, policy, images, draws.first, 6, draws, 0.1)
     assert trajectory.lengths.tolist() == [6, 1, 4, 6]
     assert trajectory.stopped.sum(0).tolist() == [0, 1, 1, 0]
     assert trajectory.moved.sum(0).tolist() == [5, 0, 3, 5]
@@ -99,9 +99,9 @@ def test_places_of_a_grid_are_drawn_as_likely_as_they_are():
 
 def test_without_chance_the_likeliest_place_of_a_grid_is_taken():
     config = small(grid=3, stride=0.5, model="dt-ram")
-    discriminator, policy, canvas, trajectory = episode(config)
+    discriminator, policy, images, trajectory = episode(config)
     first = trajectory.locations[0]
-    calm = rollout(discriminator, policy, canvas, first, config.steps)
+    calm = rollout(discriminator, policy, images, first, config.steps)
     aim, stop = policy(calm.mind.thought, torch.zeros(2))
     assert (calm.choices == aim.argmax(-1)).all()
     torch.testing.assert_close(calm.samples, policy.grid[calm.choices])
@@ -266,11 +266,11 @@ def test_what_a_glimpse_covers_of_the_places_of_a_grid():
 
 def test_inhibition_keeps_a_policy_that_knows_nothing_else_from_looking_twice():
     config = small(policy_memory=3, grid=3, inhibition=1.0, steps=9)
-    discriminator, policy, canvas, sampled = episode(config)
+    discriminator, policy, images, sampled = episode(config)
     for layer in (policy.act, policy.glance):
         for parameter in layer.parameters():
             parameter.data.zero_()
-    calm = rollout(discriminator, policy, canvas, sampled.locations[0], config.steps)
+    calm = rollout(discriminator, policy, images, sampled.locations[0], config.steps)
     assert all(len(set(choices.tolist())) == 8 for choices in calm.choices.T)
 
 

@@ -37,16 +37,15 @@ class Scene:
         self.config = make_config("digits", preset, **sizes, **settings)
         self.learner = initial_learner(self.config, CPU)
         canvases, _ = train_and_validation(0, layout_of(self.config), BATCH, 0)
-        images = torch.from_numpy(canvases.images)
-        self.canvas = self.learner.discriminator.retina.prepare(images)
+        self.images = torch.from_numpy(canvases.images)
         self.labels = torch.from_numpy(canvases.labels)
         _, draws = draw_epoch(self.config, 0, CPU)
         self.draws = draws.batch(0, BATCH)
         discriminator, policy, *_ = self.learner
         self.trajectory = rollout(
-            discriminator, policy, self.canvas, self.draws.first, self.config.steps, self.draws, 0.1
+            discriminator, policy, self.images, self.draws.first, self.config.steps, self.draws, 0.1
         )
-        self.parts = cut(self.canvas, self.labels, self.draws, self.config.parts)
+        self.parts = cut(self.images, self.labels, self.draws, self.config.parts)
         self.states = discriminator.states(self.trajectory.memory, judged(self.config))
         self.log_probs = discriminator.log_probs(self.states)
 
@@ -229,7 +228,7 @@ def test_an_oracle_reads_the_same_glimpses(mnist_cache, digits_run):
     scene = Scene(oracle=str(digits_run))
     oracle = scene.learner.oracle
     found = oracle_log_probs(scene.config, oracle, scene.trajectory)
-    own = rollout(oracle, scene.learner.policy, scene.canvas, scene.draws.first, 1)
+    own = rollout(oracle, scene.learner.policy, scene.images, scene.draws.first, 1)
     torch.testing.assert_close(found[0], oracle.log_probs(own.memory.states)[0])
     assert not any(p.requires_grad for p in oracle.parameters())
 

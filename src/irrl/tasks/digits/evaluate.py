@@ -63,10 +63,10 @@ def play(
     First locations come from the seed of the run, if no other is given.
     """
     device = discriminator.classify.weight.device
-    canvas = discriminator.retina.prepare(torch.from_numpy(canvases.images).to(device))
+    images = torch.from_numpy(canvases.images).to(device)
     seed = config.seed if seed is None else seed
-    first = first_locations(seed, start, len(canvas)).to(device)
-    trajectory = rollout(discriminator, policy, canvas, first, config.steps)
+    first = first_locations(seed, start, len(images)).to(device)
+    trajectory = rollout(discriminator, policy, images, first, config.steps)
     return trajectory, discriminator.log_probs(trajectory.memory.states)
 
 

@@ -29,7 +29,7 @@ class Retina(nn.Module):
             self.register_buffer(f"offsets{k}", offsets, persistent=False)
         self.register_buffer("strides", torch.tensor([1, stride]), persistent=False)
         inside = torch.full((config.canvas_size, config.canvas_size), -MEAN / DEVIATION)
-        dark = functional.pad(inside, (self.margin,) * 4).flatten()
+        dark = functional.pad(inside, (self.margin,) * 4)
         self.register_buffer("dark", dark, persistent=False)  # what no light reads, at each pixel
 
     @property
@@ -37,8 +37,9 @@ class Retina(nn.Module):
         return [getattr(self, f"offsets{k}") for k in range(len(self.sides))]
 
     def prepare(self, images: Tensor) -> Tensor:
-        """Images of bytes with a dark margin, one flat row for each."""
-        return functional.pad(images, (self.margin,) * 4).flatten(1)
+        """Canvases of images of bytes: normalised, with a margin, one flat row for each."""
+        light = functional.pad(images, (self.margin,) * 4)
+        return torch.add(self.dark, light, alpha=1.0 / (255.0 * DEVIATION)).flatten(1)
 
     def look(self, canvas: Tensor, location: Tensor, out: Tensor) -> Tensor:
         """The glimpses at a place, one row for each canvas."""
@@ -46,16 +47,9 @@ class Retina(nn.Module):
         pixel = (self.middle * (location + 1.0)).nan_to_num_(0.0).long()
         start = (pixel * self.strides).sum(dim=1, keepdim=True)
         if len(self.sides) == 1:
-            return self.cut(canvas, start, self.offsets[0], out)
-        glimpses = [self.cut(canvas, start, offsets) for offsets in self.offsets]
+            return torch.gather(canvas, 1, start + self.offsets[0], out=out)
+        glimpses = [canvas.gather(1, start + offsets) for offsets in self.offsets]
         for k, side in enumerate(self.sides[1:], start=1):
             square = glimpses[k].view(-1, 1, side, side)
             glimpses[k] = functional.avg_pool2d(square, 2**k).flatten(1)
         return torch.cat(glimpses, dim=1, out=out)
-
-    def cut(
-        self, canvas: Tensor, start: Tensor, offsets: Tensor, out: Tensor | None = None
-    ) -> Tensor:
-        index = start + offsets
-        light = canvas.gather(1, index)
-        return torch.add(self.dark[index], light, alpha=1.0 / (255.0 * DEVIATION), out=out)

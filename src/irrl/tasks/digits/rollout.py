@@ -1,4 +1,4 @@
-"""Episodes: from a batch of canvases to glimpses, states and actions."""
+"""Episodes: from a batch of images to glimpses, states and actions."""
 
 from itertools import repeat
 from typing import NamedTuple
@@ -81,18 +81,19 @@ def draw_epoch(config: DigitsConfig, epoch: int, device: torch.device) -> tuple[
 def rollout(
     discriminator: Discriminator,
     policy: Policy,
-    canvas: Tensor,
+    images: Tensor,
     first: Tensor,
     steps: int,
     chance: Draws | None = None,
     std: float = 0.0,
 ) -> Trajectory:
-    """Episodes of a batch of canvases.
+    """Episodes of a batch of images.
 
     With ``chance`` locations and stops are drawn, as in training; without it locations are the
     means, and an episode stops where that is the more likely.
     """
     batch = len(first)
+    canvas = discriminator.retina.prepare(images)
     memory = discriminator.blank(steps, batch)
     mind = policy.blank(memory)
     locations, samples = first.new_empty(steps, batch, 2), first.new_empty(steps - 1, batch, 2)

@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
 class Part(NamedTuple):
     """Some episodes of a batch, and what share of the batch they are."""
 
-    canvas: Tensor
+    images: Tensor
     labels: Tensor
     draws: Draws
     share: float
@@ -64,11 +64,11 @@ def learn_part(
 ) -> tuple[list[Tensor], Outcome]:
     """Gradients of all parameters from some of the episodes of a batch. Changes nothing."""
     discriminator, policy, _, oracle = learner
-    canvas, labels, draws, share = part
+    images, labels, draws, share = part
     std = config.location_std_at(epoch)
 
     # trajectory = rollout(policy, label)
-    trajectory = rollout(discriminator, policy, canvas, draws.first, config.steps, draws, std)
+    trajectory = rollout(discriminator, policy, images, draws.first, config.steps, draws, std)
 
     # reward = shape(log q(y | trajectory), log p(y))
     states = discriminator.states(trajectory.memory, judged(config))
@@ -112,12 +112,12 @@ def parameters_of(learner: Learner) -> list[Tensor]:
     return [p for group in learner.optimiser.param_groups for p in group["params"]]
 
 
-def cut(canvas: Tensor, labels: Tensor, draws: Draws, parts: int) -> list[Part]:
+def cut(images: Tensor, labels: Tensor, draws: Draws, parts: int) -> list[Part]:
     """A batch in parts of nearly equal size."""
     count = len(labels)
     edges = [count * n // parts for n in range(parts + 1)]
     return [
-        Part(canvas[a:b], labels[a:b], draws.batch(a, b), (b - a) / count)
+        Part(images[a:b], labels[a:b], draws.batch(a, b), (b - a) / count)
         for a, b in itertools.pairwise(edges)
         if b > a
     ]
@@ -277,9 +277,8 @@ def learn_epoch(
         now = epoch + number / config.updates_per_epoch
         set_step_sizes(learner.optimiser, config.step_sizes_at(now))
         chosen = order[first : first + config.batch_size]
-        canvas = learner.discriminator.retina.prepare(images[chosen])
         part = draws.batch(first, first + config.batch_size)
-        parts = cut(canvas, labels[chosen], part, config.parts)
+        parts = cut(images[chosen], labels[chosen], part, config.parts)
         found.append(learn_batch(config, learner, parts, now, each, world))
         truths.append(labels[chosen])
     outcomes = in_order(world.gather(found))
