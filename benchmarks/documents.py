@@ -90,7 +90,6 @@ ORACLES = (
 SHOWN_FIRST = {
     "digits-ram-now": "RAM, 2 epochs",
     "digits-oracle-now": "the same, paid by an oracle",
-    "digits-ram-paper": "RAM as in the paper, 100 epochs",
     "digits-dt-ram-now": "DT-RAM, 4 epochs",
 }
 """Comparisons of the README; all others are in docs/results.md."""
