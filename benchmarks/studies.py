@@ -155,8 +155,8 @@ STUDIES = {
     ),
     "digits-ram-paper": Study(
         "The authors' recipe: two rewards",
-        "The `paper` preset, for the first 100 of its 1500 epochs. The authors' curves are 3 points "
-        "apart by then, and 12 at 400 epochs.",
+        "The `paper` preset, for the first 100 of its 1500 epochs. The authors' curves are 3 "
+        "points apart by then, and 12 at 400 epochs.",
         "digits --preset paper --rewards clipped-linear,clipped-log --epochs 100 --parts 1 "
         "--seeds 1",
         authors={
@@ -201,13 +201,6 @@ STUDIES = {
         "run. What a reward loses to the noise of a discriminator that is still learning is the "
         "gap between the two.",
         f"digits --oracle {ORACLE} {COMPARED} --seeds 3",
-        hours=0.4,
-    ),
-    "digits-oracle-now": Study(
-        "RAM paid by an oracle, with `fast` as it is now",
-        "The same for the second of these comparisons, two epochs of the models that `fast` has by "
-        "now; the oracle is the discriminator of its run of 100 epochs.",
-        f"digits --oracle {FAST} --rewards {THREE} --epochs 2 {PAID_AT_THE_END} --seeds 3",
         hours=0.4,
     ),
     "digits-g": Study(
