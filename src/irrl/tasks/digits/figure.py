@@ -34,7 +34,7 @@ def comparison_figure(runs: Sequence[Run]) -> Figure:
     figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
     for panel, metric in zip(axes, shown, strict=True):
         draw_curves(panel, {n: learning_curves(g, metric) for n, g in groups.items()})
-        panel.set(xlabel="epochs", ylabel=PANELS[metric])
+        panel.set(xlabel="epochs", ylabel=PANELS[metric], ylim=(0, None))
     axes[0].set_ylim(0, 100)
     axes[0].legend(frameon=False, fontsize=8, loc="lower right")
     figure.suptitle(f"{runs[0].settings['model'].upper()}", fontsize=10)
