@@ -33,6 +33,7 @@ def digits(tmp_path_factory, mnist_cache):
     run_in(folder / "log", "digits", epochs=1, reward="clipped-log")
     run_in(folder / "paid", "digits", epochs=1, oracle=str(folder / "linear"))
     run_in(folder / "stops", "digits", epochs=1, model="dt-ram")
+    run_in(folder / "leaked", "digits", epochs=1, leak_reward_gradient=True)
     return folder
 
 
@@ -95,6 +96,18 @@ def test_the_oracle_is_dotted(digits):
     lines = {line.get_label().rsplit("  ")[0]: line for line in figure.axes[0].lines}
     assert lines["clipped-linear (oracle)"].get_linestyle() == ":"
     assert lines["clipped-linear"].get_linestyle() == "-"
+    plt.close(figure)
+
+
+def test_runs_whose_reward_leaks_have_panels_of_their_own(digits):
+    both = (digits / "linear", digits / "leaked")
+    figure = draw("oracle-reward", *both, digits / "paid")
+    assert [curves(a) for a in figure.axes] == [["clipped-linear", "clipped-linear (oracle)"]] * 2
+    assert [a.get_title().startswith("leaked") for a in figure.axes] == [False, True]
+    plt.close(figure)
+    figure = draw("reward-comparison", *both, digits / "stops")
+    titles = [axes.get_title().split(":")[0] for axes in figure.axes]
+    assert titles == ["RAM", "RAM, leaked", "DT-RAM"]
     plt.close(figure)
 
 

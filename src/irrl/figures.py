@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from irrl.errors import UserError
 from irrl.noise import DeltaNoise
-from irrl.plots import G_FUNCTIONS, ORACLE, curve_panels, noise_theory, reward_shapes
+from irrl.plots import G_FUNCTIONS, curve_panels, noise_theory, reward_shapes
 from irrl.report import group_by_reward, is_yardstick, learning_curves, require_same_version
 from irrl.rewards import REWARDS
 from irrl.run import Run
@@ -68,23 +68,33 @@ def draw(panels: dict[str, Groups], task: str) -> Figure:
 # --- learning curves ---
 
 
+def leaks(run: Run) -> bool:
+    """Whether the reward carried a gradient into the discriminator, as in the authors' code."""
+    return bool(run.settings.get("leak_reward_gradient"))
+
+
 def reward_comparison(request: Request) -> Figure:
     task = task_of(request.runs)
     if task != "digits":
         return draw({"": alike(request.runs)}, task)
-    models = dict.fromkeys(run.settings["model"] for run in request.runs)
-    ordered = sorted(models, reverse=True)  # ram, dt-ram
-    by_model = {m: [r for r in request.runs if r.settings["model"] == m] for m in ordered}
-    return draw({model.upper(): alike(runs) for model, runs in by_model.items()}, task)
+    panels: dict[str, list[Run]] = {}
+    in_order = sorted(request.runs, key=lambda run: (run.settings["model"] != "ram", leaks(run)))
+    for run in in_order:
+        title = run.settings["model"].upper() + (", leaked" if leaks(run) else "")
+        panels.setdefault(title, []).append(run)
+    return draw({title: alike(runs) for title, runs in panels.items()}, task)
 
 
 def oracle_reward(request: Request) -> Figure:
     task = task_of(request.runs, "digits", "counting")
-    groups = alike(request.runs)
-    paid = [name for name in groups if name.endswith(ORACLE)]
-    if not paid or len(paid) == len(groups):
+    paid: list[Run] = []
+    online: dict[str, list[Run]] = {}
+    for run in sorted(request.runs, key=leaks):
+        title = "leaked; dotted: oracle" if leaks(run) else "dotted: oracle"
+        (paid if run.settings.get("oracle") else online.setdefault(title, [])).append(run)
+    if not paid or not online:
         raise UserError("oracle-reward needs runs with --oracle and the same without")
-    return draw({"dotted: oracle": groups}, task)
+    return draw({title: alike([*runs, *paid]) for title, runs in online.items()}, task)
 
 
 def clipping(request: Request) -> Figure:
@@ -152,12 +162,14 @@ FIGURES = {
     "reward-comparison": Entry(
         "fig:digit-recognition-baseline-comparison, fig:skill-discovery-baseline-comparison, "
         "fig:object-counting-baseline-comparison",
-        "runs of one task, several rewards; of digits both models, if given",
+        "runs of one task, several rewards; of digits both models, and runs whose reward leaks a "
+        "gradient, if given",
         reward_comparison,
     ),
     "oracle-reward": Entry(
         "fig:digit-recognition-reward-hacking-ram (and -ram-acc-and-log)",
-        "digit or counting runs with --oracle, and the same without",
+        "digit or counting runs with --oracle, and the same without; a panel more for runs whose "
+        "reward leaks a gradient",
         oracle_reward,
     ),
     "noise": Entry(
