@@ -59,6 +59,8 @@ def main() -> None:
 
 def look_at_digits() -> None:
     """What is measured and drawn of runs that are there."""
+    draw("reward-comparison", "digits-rewards", "ram", "ram-leak", "dt-ram", "dt-ram-leak")
+    draw("oracle-reward", "digits-oracle", "ram", "ram-leak", "oracle")
     runs = [f"runs/results/digits-ram/{name}/seed-0" for name in THREE.split(",")]
     if all((ROOT / run / "summary.json").exists() for run in (*runs, ORACLE)):
         irrl("noise", "measure", *runs, "--oracle", ORACLE, "-o", "results/digits-noise.png")
@@ -69,6 +71,13 @@ def look_at_digits() -> None:
         found = {p: irrl("eval", FAST, "--placement", p, "--json") for p in PLACEMENTS}
         accuracy = {p: json.loads(text)["test_accuracy"] for p, text in found.items()}
         (RESULTS / "digits-placement.json").write_text(json.dumps(accuracy, indent=1) + "\n")
+
+
+def draw(figure: str, name: str, *of_digits: str) -> None:
+    """A figure of the paper, of studies that are there."""
+    folders = [f"runs/results/digits-{study}" for study in of_digits]
+    if all((ROOT / folder / "comparison.json").exists() for folder in folders):
+        irrl("figure", figure, *folders, "-o", f"results/{name}.png")
 
 
 def look_at_counting() -> None:

@@ -10,7 +10,10 @@ RESULTS = ROOT / "results"
 
 ALL = "clipped-linear,clipped-log,linear,accuracy,disdain"
 THREE = "clipped-linear,clipped-log,accuracy"
-ORACLE = "runs/results/digits-ram-100/clipped-linear/seed-0"
+TWO = "clipped-linear,clipped-log"
+"""Those of them that have a gradient to leak."""
+LEAK = "--leak-reward-gradient yes"
+ORACLE = "runs/results/digits-judge/clipped-linear/seed-0"
 FAST = "runs/results/digits-ram-fast/clipped-linear/seed-0"
 FAST_DT = "runs/results/digits-dt-ram-fast/clipped-linear/seed-0"
 G_FUNCTIONS = (
@@ -23,12 +26,25 @@ FAST_BEFORE = f"--parts 1 --equivariant no --centre-light 0 --centre-fade 1 {LOO
 """And what it was when the runs were made that share this."""
 PAID_AT_THE_END = "--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0"
 """Digits paid as in the paper: once, after the last glimpse, from the first update on."""
-COMPARED = f"--rewards {THREE} --epochs 4 {PAID_AT_THE_END} {FAST_BEFORE}"
+GAUSSIAN = (
+    "--grid 0 --equivariant no --inhibition 0 --entropy-weight 0 --location-std 0.15 "
+    "--location-std-end 0.05"
+)
+"""The authors' kind of locator, with a deviation that finds digits in four epochs."""
+COMPARED = (
+    f"--epochs 4 {PAID_AT_THE_END} --supervision last --normalise-advantage no {GAUSSIAN} --parts 1"
+)
+"""The paper's losses and locator; of `fast` only what sees and remembers."""
 
 
 WITH_LENGTH = {
     "clipped-linear": f"{curve_point('ram', 'clipped-linear', 100)} at 100 epochs, "
     f"{curve_point('ram', 'clipped-linear', 1400)} at 1400"
+}
+
+
+AFTER_100 = {
+    reward: f"{curve_point('ram', reward, 100)} at 100 epochs" for reward in THREE.split(",")
 }
 
 
@@ -119,35 +135,72 @@ STUDIES = {
     ),
     "digits-ram": Study(
         "RAM on Cluttered MNIST: three rewards",
-        "The models of `fast`, paid as in the paper: once, after the last glimpse, and from the "
-        "first update on. (`fast` pays gains, and has the policy wait for the discriminator.) "
-        "Four epochs: the discriminator is immature for most of them.",
-        f"digits {COMPARED} --checkpoint-every 1 --seeds 3",
+        "The paper's losses (cross-entropy after the last glimpse, the whole reward paid there, "
+        "REINFORCE on it as it is) and its Gaussian locator, with what sees and remembers in "
+        "`fast`. Four epochs: the discriminator is immature for most of them.",
+        f"digits --rewards {THREE} {COMPARED} --checkpoint-every 1 --seeds 3",
         authors=texts("ram"),
-        hours=0.4,
+        hours=0.2,
         epoch_by_epoch=True,
+    ),
+    "digits-ram-leak": Study(
+        "RAM: the same with the leak of the authors' code",
+        "Log and linear rewards carry a gradient into the discriminator, through REINFORCE and the "
+        "baseline's loss; the 0/1 reward has none.",
+        f"digits --rewards {TWO} {COMPARED} {LEAK} --seeds 3",
+        authors=texts("ram"),
+        hours=0.15,
+        epoch_by_epoch=True,
+    ),
+    "digits-oracle": Study(
+        "RAM paid by an oracle (reward hacking)",
+        "The first of these studies once more, paid by the frozen discriminator of a run that was "
+        "trained for longer. An oracle is frozen: nothing can leak.",
+        f"digits --rewards {THREE} {COMPARED} --oracle {ORACLE} --seeds 3",
+        hours=0.25,
+        epoch_by_epoch=True,
+    ),
+    "digits-judge": Study(
+        "The oracle",
+        "16 epochs of the `fast` preset.",
+        "digits --rewards clipped-linear --epochs 16 --parts 1 --seeds 1",
+        hours=0.1,
+    ),
+    "digits-uniform": Study(
+        "The same on digits that lie anywhere",
+        "Trained and tested without the authors' bias in placing digits.",
+        "digits --rewards clipped-linear --epochs 16 --parts 1 --placement uniform --seeds 1",
+        hours=0.1,
     ),
     "digits-dt-ram": Study(
         "DT-RAM: three rewards",
-        "The same for the model that decides when it has seen enough.",
-        f"digits --model dt-ram {COMPARED} --seeds 3",
+        "The set-up of the first of these studies, for the model that decides when it has seen "
+        "enough.",
+        f"digits --model dt-ram --rewards {THREE} {COMPARED} --seeds 3",
         authors=texts("dt-ram"),
-        hours=0.4,
+        hours=0.2,
+        epoch_by_epoch=True,
+    ),
+    "digits-dt-ram-leak": Study(
+        "DT-RAM: the same with the leak of the authors' code",
+        "As for RAM.",
+        f"digits --model dt-ram --rewards {TWO} {COMPARED} {LEAK} --seeds 3",
+        authors=texts("dt-ram"),
+        hours=0.15,
         epoch_by_epoch=True,
     ),
     "digits-ram-now": Study(
-        "RAM: three rewards, with `fast` as it is now",
-        "The first of these comparisons for two epochs of the models that `fast` has by now, which "
-        "shun places that were seen and hold their choice open.",
+        "RAM: three rewards, with the models of `fast`",
+        "All of `fast`'s models, which choose among places, shun those that were seen and hold the "
+        "choice open; paid as in the paper. Two epochs.",
         f"digits --rewards {THREE} --epochs 2 {PAID_AT_THE_END} --seeds 3",
         authors=texts("ram"),
         hours=0.4,
         epoch_by_epoch=True,
     ),
     "digits-dt-ram-now": Study(
-        "DT-RAM: three rewards, with `fast` as it is now",
-        "Four epochs, as above, of the model whose stops can be learned: there, once the chance "
-        "to stop had reached the bound that keeps it from 0 and 1, no gradient led it back.",
+        "DT-RAM: three rewards, with the models of `fast`",
+        "The same for DT-RAM, four epochs.",
         f"digits --model dt-ram --rewards {THREE} --epochs 4 {PAID_AT_THE_END} --seeds 3",
         authors=texts("dt-ram"),
         hours=0.4,
@@ -159,11 +212,22 @@ STUDIES = {
         "points apart by then, and 12 at 400 epochs.",
         "digits --preset paper --rewards clipped-linear,clipped-log --epochs 100 --parts 1 "
         "--seeds 1",
-        authors={
-            reward: f"{curve_point('ram', reward, 100)} at 100 epochs"
-            for reward in ("clipped-linear", "clipped-log")
-        },
+        authors=AFTER_100,
         hours=0.6,
+    ),
+    "digits-paper-leak": Study(
+        "The authors' recipe, with the leak of their code",
+        "The same 100 epochs of the `paper` preset, rewards not detached.",
+        f"digits --preset paper --rewards {TWO} --epochs 100 --parts 1 {LEAK} --seeds 1",
+        authors=AFTER_100,
+        hours=0.6,
+    ),
+    "digits-paper-accuracy": Study(
+        "The authors' recipe, paid 0 or 1",
+        "The same 100 epochs once more.",
+        "digits --preset paper --rewards accuracy --epochs 100 --parts 1 --seeds 1",
+        authors=AFTER_100,
+        hours=0.3,
     ),
     "digits-ram-fast": Study(
         "RAM, the whole `fast` preset",
@@ -187,26 +251,10 @@ STUDIES = {
         authors=WITH_LENGTH,
         hours=1.0,
     ),
-    "digits-ram-100": Study(
-        "The same without an equivariant policy and a centre that light must hold",
-        "What `fast` was still earlier. The discriminator of this run is the oracle of the study "
-        "below.",
-        f"digits --rewards clipped-linear --seeds 1 {FAST_BEFORE}",
-        authors=WITH_LENGTH,
-        hours=1.0,
-    ),
-    "digits-oracle": Study(
-        "RAM paid by an oracle (reward hacking)",
-        "The runs of the first study once more, paid by the frozen discriminator of a converged "
-        "run. What a reward loses to the noise of a discriminator that is still learning is the "
-        "gap between the two.",
-        f"digits --oracle {ORACLE} {COMPARED} --seeds 3",
-        hours=0.4,
-    ),
     "digits-g": Study(
         "Ten g functions",
         "g(q) less g(p), clipped at zero, from the steepest near q = 0 to the flattest. One epoch "
-        "of the set-up of the first study.",
+        "of what `fast` was at first, paid as in the paper.",
         f"digits --rewards {G_FUNCTIONS} --epochs 1 {PAID_AT_THE_END} {FAST_BEFORE} --seeds 3",
         hours=0.3,
     ),
