@@ -62,6 +62,12 @@ def write_documents() -> None:
             "runs/results/digits-ram-leak runs/results/digits-oracle -o results/digits-oracle.png"
             f"\n\n{oracle_table()}\n![Online and oracle](../results/digits-oracle.png)\n"
         )
+    if (RESULTS / "digits-calibration.json").exists():
+        parts.append(
+            "\n## What the leak does to posteriors\n\nCalibration error on validation canvases at "
+            "the end of these runs: by how much posteriors miss the frequency of being right.\n\n"
+            f"{calibration_table()}"
+        )
     if is_there("digits-paper-leak"):
         parts.append(
             "\n## The authors' recipe after 100 epochs\n\nFrom the studies above, one seed each."
@@ -74,7 +80,7 @@ def write_documents() -> None:
     (ROOT / "docs" / "results.md").write_text("".join(parts))
     readme = (ROOT / "README.md").read_text()
     readme = fill(readme, "results", skills_block())
-    if is_there("digits-ram"):
+    if all(map(is_there, SHOWN_FIRST)):
         readme = fill(readme, "digits", digits_block())
     if is_there("counting"):
         readme = fill(readme, "counting", counting_block())
@@ -165,9 +171,9 @@ def what_the_leak_does() -> str:
         for study in SHOWN_FIRST
     }
     return (
-        "The paper's order of linear and log is that of the leak: linear is above log by "
-        f"{gap['digits-ram-leak']:.1f} points (RAM) and {gap['digits-dt-ram-leak']:.1f} (DT-RAM) "
-        f"with it, by {gap['digits-ram']:.1f} and {gap['digits-dt-ram']:.1f} without. "
+        "Linear less log, in points: "
+        f"{gap['digits-ram-leak']:+.1f} (RAM) and {gap['digits-dt-ram-leak']:+.1f} (DT-RAM) with "
+        f"the leak, {gap['digits-ram']:+.1f} and {gap['digits-dt-ram']:+.1f} without. "
         "[Why](docs/method.md#what-the-leak-does), [all comparisons](docs/results.md).\n"
     )
 
@@ -270,6 +276,22 @@ def oracle_table() -> str:
         rows.append([name, str(len(paid)), *shown])
     header = "reward,seeds,oracle,online,gap,online with leak,gap with leak"
     return markdown_table(header.split(","), rows)
+
+
+def calibration_table() -> str:
+    found = json.loads((RESULTS / "digits-calibration.json").read_text())
+    rows = [
+        [name, *(in_thousandths(of_study.get(name, [])) for of_study in found.values())]
+        for name in THREE.split(",")
+    ]
+    return markdown_table(["reward", *(SHOWN_FIRST[study] for study in found)], rows)
+
+
+def in_thousandths(values: list[float]) -> str:
+    """Mean and range of figures that are too small for one decimal."""
+    if not values:
+        return "-"
+    return f"{np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})"
 
 
 def recipe_table() -> str:

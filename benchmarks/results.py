@@ -61,6 +61,7 @@ def look_at_digits() -> None:
     """What is measured and drawn of runs that are there."""
     draw("reward-comparison", "digits-rewards", "ram", "ram-leak", "dt-ram", "dt-ram-leak")
     draw("oracle-reward", "digits-oracle", "ram", "ram-leak", "oracle")
+    keep_calibration("digits-ram", "digits-ram-leak", "digits-dt-ram", "digits-dt-ram-leak")
     runs = [f"runs/results/digits-ram/{name}/seed-0" for name in THREE.split(",")]
     if all((ROOT / run / "summary.json").exists() for run in (*runs, ORACLE)):
         irrl("noise", "measure", *runs, "--oracle", ORACLE, "-o", "results/digits-noise.png")
@@ -78,6 +79,17 @@ def draw(figure: str, name: str, *of_digits: str) -> None:
     folders = [f"runs/results/digits-{study}" for study in of_digits]
     if all((ROOT / folder / "comparison.json").exists() for folder in folders):
         irrl("figure", figure, *folders, "-o", f"results/{name}.png")
+
+
+def keep_calibration(*studies: str) -> None:
+    """How far posteriors are from how often they are right, for each seed of each reward."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for study in studies:
+        for path in sorted((RUNS / study).glob("*/seed-*/summary.json")):
+            error = json.loads(path.read_text())["discriminator_calibration_error"]
+            found.setdefault(study, {}).setdefault(path.parts[-3], []).append(error)
+    if len(found) == len(studies):
+        (RESULTS / "digits-calibration.json").write_text(json.dumps(found, indent=1) + "\n")
 
 
 def look_at_counting() -> None:
