@@ -34,6 +34,7 @@ def digits(tmp_path_factory, mnist_cache):
     run_in(folder / "paid", "digits", epochs=1, oracle=str(folder / "linear"))
     run_in(folder / "stops", "digits", epochs=1, model="dt-ram")
     run_in(folder / "leaked", "digits", epochs=1, leak_reward_gradient=True)
+    run_in(folder / "accuracy", "digits", epochs=1, reward="accuracy")
     return folder
 
 
@@ -100,14 +101,19 @@ def test_the_oracle_is_dotted(digits):
 
 
 def test_runs_whose_reward_leaks_have_panels_of_their_own(digits):
-    both = (digits / "linear", digits / "leaked")
+    """Accuracy, which has no gradient to leak, is in both."""
+    both = (digits / "linear", digits / "leaked", digits / "accuracy")
     figure = draw("oracle-reward", *both, digits / "paid")
-    assert [curves(a) for a in figure.axes] == [["clipped-linear", "clipped-linear (oracle)"]] * 2
+    online = ["clipped-linear", "accuracy"]
+    assert [curves(a) for a in figure.axes] == [[*online, "clipped-linear (oracle)"]] * 2
     assert [a.get_title().startswith("leaked") for a in figure.axes] == [False, True]
     plt.close(figure)
     figure = draw("reward-comparison", *both, digits / "stops")
     titles = [axes.get_title().split(":")[0] for axes in figure.axes]
     assert titles == ["RAM", "RAM, leaked", "DT-RAM"]
+    plt.close(figure)
+    figure = draw("reward-comparison", *both[1:])
+    assert [curves(a) for a in figure.axes] == [online]
     plt.close(figure)
 
 

@@ -16,6 +16,7 @@ from irrl.report import group_by_reward, is_yardstick, learning_curves, require_
 from irrl.rewards import REWARDS
 from irrl.run import Run
 from irrl.tasks import MERIT, config_class, task_module
+from irrl.tasks.digits.config import MODELS
 
 
 class Request(NamedTuple):
@@ -68,33 +69,44 @@ def draw(panels: dict[str, Groups], task: str) -> Figure:
 # --- learning curves ---
 
 
-def leaks(run: Run) -> bool:
-    """Whether the reward carried a gradient into the discriminator, as in the authors' code."""
-    return bool(run.settings.get("leak_reward_gradient"))
+def by_leak(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Runs whose reward carries a gradient into the discriminator apart from the others.
+
+    A reward that has no gradient, such as accuracy, is the same in both.
+    """
+    leaked = [run for run in runs if run.settings.get("leak_reward_gradient")]
+    others = [run for run in runs if run not in leaked]
+    if not leaked:
+        return {"": others}
+    both = [run for run in others if REWARDS[run.settings["reward"]].shape is None]
+    apart = {"": others} if len(others) > len(both) else {}
+    return {**apart, "leaked": [*leaked, *both]}
 
 
 def reward_comparison(request: Request) -> Figure:
     task = task_of(request.runs)
     if task != "digits":
         return draw({"": alike(request.runs)}, task)
-    panels: dict[str, list[Run]] = {}
-    in_order = sorted(request.runs, key=lambda run: (run.settings["model"] != "ram", leaks(run)))
-    for run in in_order:
-        title = run.settings["model"].upper() + (", leaked" if leaks(run) else "")
-        panels.setdefault(title, []).append(run)
+    panels: Groups = {}
+    for model in MODELS:
+        of_model = [run for run in request.runs if run.settings["model"] == model]
+        for how, runs in by_leak(of_model).items():
+            if runs:
+                panels[", ".join(filter(None, [model.upper(), how]))] = runs
     return draw({title: alike(runs) for title, runs in panels.items()}, task)
 
 
 def oracle_reward(request: Request) -> Figure:
     task = task_of(request.runs, "digits", "counting")
-    paid: list[Run] = []
-    online: dict[str, list[Run]] = {}
-    for run in sorted(request.runs, key=leaks):
-        title = "leaked; dotted: oracle" if leaks(run) else "dotted: oracle"
-        (paid if run.settings.get("oracle") else online.setdefault(title, [])).append(run)
+    paid = [run for run in request.runs if run.settings.get("oracle")]
+    online = [run for run in request.runs if run not in paid]
     if not paid or not online:
         raise UserError("oracle-reward needs runs with --oracle and the same without")
-    return draw({title: alike([*runs, *paid]) for title, runs in online.items()}, task)
+    panels = {
+        ", ".join(filter(None, [how, "dotted by oracle"])): alike([*runs, *paid])
+        for how, runs in by_leak(online).items()
+    }
+    return draw(panels, task)
 
 
 def clipping(request: Request) -> Figure:
