@@ -175,7 +175,7 @@ def what_the_leak_does() -> str:
         f"{gap['digits-ram-leak']:+.1f} (RAM) and {gap['digits-dt-ram-leak']:+.1f} (DT-RAM) with "
         f"the leak, {gap['digits-ram']:+.1f} and {gap['digits-dt-ram']:+.1f} without. So the "
         "paper's order of the two, and its smallest gap to the oracle for linear, come with the "
-        "leak; accuracy is last either way. "
+        "leak (the order for DT-RAM in the mean only); accuracy is last either way. "
         "[Why](docs/method.md#what-the-leak-does), [all comparisons](docs/results.md).\n"
     )
 
@@ -184,8 +184,8 @@ def noisy_digits() -> str:
     measured = json.loads((RESULTS / "digits-noise.json").read_text())
     return (
         "How noisy is the discriminator? Its posterior of the true label less that of the oracle, "
-        "16 epochs of `fast`, on the same glimpses. The paper takes this noise for symmetric about zero; "
-        f"measured, it is not.\n\n{noise_table(measured)}\n"
+        "16 epochs of `fast`, on the same glimpses. The paper takes this noise for symmetric about "
+        f"zero; measured, it is not.\n\n{noise_table(measured)}\n"
         f"`{measured['command']}`, commit {measured['commit'][:10]}\n\n"
         "![Violins of discriminator noise](results/digits-noise.png)\n"
     )
