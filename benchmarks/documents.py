@@ -9,6 +9,7 @@ from studies import (
     FAST,
     FAST_DT,
     LEAK,
+    ORACLE_RUN,
     RESULTS,
     ROOT,
     SCENES,
@@ -16,7 +17,6 @@ from studies import (
     THREE,
     Study,
 )
-from studies import ORACLE as ORACLE_RUN
 
 from irrl.authors import curve_point, curve_up_to, texts
 from irrl.plots import ORACLE
@@ -167,7 +167,8 @@ def compared_digits() -> str:
 def what_the_leak_does() -> str:
     """The finding, in words whose numbers come from the runs."""
     gap = {
-        study: accuracy_mean(study, "clipped-linear") - accuracy_mean(study, "clipped-log")
+        study: np.mean(accuracies(study, "clipped-linear"))
+        - np.mean(accuracies(study, "clipped-log"))
         for study in SHOWN_FIRST
     }
     return (
@@ -195,10 +196,6 @@ def accuracy(study: str, name: str) -> str:
     """Of a reward in a study, in words; not every study has every reward."""
     found = accuracies(study, name)
     return str(mean_estimate(found)) if found else "-"
-
-
-def accuracy_mean(study: str, name: str) -> float:
-    return float(np.mean(accuracies(study, name)))
 
 
 def accuracies(study: str, name: str) -> list[float]:

@@ -18,7 +18,7 @@ from studies import (
     COLUMNS,
     FAST,
     FAST_DT,
-    ORACLE,
+    ORACLE_RUN,
     RESULTS,
     ROOT,
     SCENES,
@@ -63,8 +63,8 @@ def look_at_digits() -> None:
     draw("oracle-reward", "digits-oracle", "ram", "ram-leak", "oracle")
     keep_calibration("digits-ram", "digits-ram-leak", "digits-dt-ram", "digits-dt-ram-leak")
     runs = [f"runs/results/digits-ram/{name}/seed-0" for name in THREE.split(",")]
-    if all((ROOT / run / "summary.json").exists() for run in (*runs, ORACLE)):
-        irrl("noise", "measure", *runs, "--oracle", ORACLE, "-o", "results/digits-noise.png")
+    if all((ROOT / run / "summary.json").exists() for run in (*runs, ORACLE_RUN)):
+        irrl("noise", "measure", *runs, "--oracle", ORACLE_RUN, "-o", "results/digits-noise.png")
         keep_sheet("digits-play.png", *runs)
     if all((ROOT / run / "summary.json").exists() for run in (FAST, FAST_DT)):
         keep_sheet("digits-play-fast.png", FAST, FAST_DT)

@@ -13,7 +13,7 @@ THREE = "clipped-linear,clipped-log,accuracy"
 TWO = "clipped-linear,clipped-log"
 """Those of them that have a gradient to leak."""
 LEAK = "--leak-reward-gradient yes"
-ORACLE = "runs/results/digits-judge/clipped-linear/seed-0"
+ORACLE_RUN = "runs/results/digits-judge/clipped-linear/seed-0"
 FAST = "runs/results/digits-ram-fast/clipped-linear/seed-0"
 FAST_DT = "runs/results/digits-dt-ram-fast/clipped-linear/seed-0"
 G_FUNCTIONS = (
@@ -153,7 +153,7 @@ STUDIES = {
         "RAM paid by an oracle (reward hacking)",
         "The first of these studies once more, paid by the frozen discriminator of a run that was "
         "trained for longer. An oracle is frozen: nothing can leak.",
-        f"digits --rewards {THREE} {COMPARED} --oracle {ORACLE} --seeds 3",
+        f"digits --rewards {THREE} {COMPARED} --oracle {ORACLE_RUN} --seeds 3",
         hours=0.25,
         epoch_by_epoch=True,
     ),
@@ -207,8 +207,7 @@ STUDIES = {
         "The authors' recipe: two rewards",
         "The `paper` preset, for the first 100 of its 1500 epochs. The authors' curves are 3 "
         "points apart by then, and 12 at 400 epochs.",
-        "digits --preset paper --rewards clipped-linear,clipped-log --epochs 100 --parts 1 "
-        "--seeds 1",
+        f"digits --preset paper --rewards {TWO} --epochs 100 --parts 1 --seeds 1",
         authors=AFTER_100,
         hours=0.6,
     ),

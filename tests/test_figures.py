@@ -3,12 +3,14 @@
 import json
 import re
 import shutil
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import pytest
 
 from irrl import figures
 from irrl.cli import main
+from irrl.errors import UserError
 from irrl.plots import SMALL
 from irrl.show_verbs import finished_runs
 
@@ -98,6 +100,16 @@ def test_the_oracle_is_dotted(digits):
     assert lines["clipped-linear (oracle)"].get_linestyle() == ":"
     assert lines["clipped-linear"].get_linestyle() == "-"
     plt.close(figure)
+
+
+def test_yardsticks_are_not_what_an_oracle_is_compared_with():
+    def run(**settings):
+        own = {"reward": "clipped-linear", "seed": 0, **settings}
+        return SimpleNamespace(task="counting", settings=own, provenance=lambda: {"irrl": "0"})
+
+    runs = [run(walker="stay"), run(walker="learned", oracle="elsewhere")]
+    with pytest.raises(UserError, match="and the same without"):
+        figures.oracle_reward(figures.Request(runs))
 
 
 def test_runs_whose_reward_leaks_have_panels_of_their_own(digits):

@@ -99,7 +99,7 @@ def reward_comparison(request: Request) -> Figure:
 def oracle_reward(request: Request) -> Figure:
     task = task_of(request.runs, "digits", "counting")
     paid = [run for run in request.runs if run.settings.get("oracle")]
-    online = [run for run in request.runs if run not in paid]
+    online = [run for run in request.runs if run not in paid and not is_yardstick(run)]
     if not paid or not online:
         raise UserError("oracle-reward needs runs with --oracle and the same without")
     panels = {

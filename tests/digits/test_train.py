@@ -1,24 +1,17 @@
-from functools import partial
-
 import numpy as np
 import pytest
 import torch
-from array_api_compat import array_namespace
 
 from irrl.errors import UserError
 from irrl.parallel import parts_in_parallel
 from irrl.rewards import reward
 from irrl.tasks import make_config
-from irrl.tasks.digits.data import layout_of, train_and_validation
 from irrl.tasks.digits.evaluate import share_on_digit
-from irrl.tasks.digits.rollout import draw_epoch, rollout
+from irrl.tasks.digits.rollout import rollout
 from irrl.tasks.digits.state import initial_learner, restored_learner, to_checkpoint
 from irrl.tasks.digits.train import (
-    cut,
-    judged,
     learn_batch,
     loss_of_discriminator,
-    loss_of_policy,
     oracle_log_probs,
     parameters_of,
     returns_of,
@@ -27,52 +20,7 @@ from irrl.tasks.digits.train import (
 )
 
 from ..runs import run_in
-
-CPU = torch.device("cpu")
-BATCH = 32
-
-
-class Scene:
-    """A learner of the smoke preset and one sampled batch of real digits."""
-
-    def __init__(self, preset="smoke", **settings):
-        sizes = {"train_images": 64, "batch_size": BATCH, "location_std": 0.1}
-        self.config = make_config("digits", preset, **sizes, **settings)
-        self.learner = initial_learner(self.config, CPU)
-        canvases, _ = train_and_validation(0, layout_of(self.config), BATCH, 0)
-        self.images = torch.from_numpy(canvases.images)
-        self.labels = torch.from_numpy(canvases.labels)
-        _, draws = draw_epoch(self.config, 0, CPU)
-        self.draws = draws.batch(0, BATCH)
-        discriminator, policy, *_ = self.learner
-        self.trajectory = rollout(
-            discriminator, policy, self.images, self.draws.first, self.config.steps, self.draws, 0.1
-        )
-        self.parts = cut(self.images, self.labels, self.draws, self.config.parts)
-        self.states = discriminator.states(self.trajectory.memory, judged(self.config))
-        self.log_probs = discriminator.log_probs(self.states)
-
-    def policy_loss(self):
-        worth = worth_of(self.config, self.log_probs, self.labels)
-        leaks = self.config.leak_reward_gradient
-        assert worth.requires_grad == leaks
-        return loss_of_policy(self.config, self.learner.policy, self.trajectory, worth, 0.0)
-
-
-def touched(model):
-    return {n for n, p in model.named_parameters() if p.grad is not None and p.grad.abs().max() > 0}
-
-
-def names(model):
-    return {n for n, _ in model.named_parameters()}
-
-
-MODELS = [
-    {"model": "ram"},
-    {"model": "dt-ram"},
-    {"model": "ram", "credit": "final", "supervision": "last", "core": "rnn", "policy_memory": 0},
-    {"model": "dt-ram", "credit": "final", "supervision": "last"},
-]
+from .scene import BATCH, CPU, MODELS, Scene, names, touched
 
 
 @pytest.mark.parametrize("settings", MODELS)
@@ -91,55 +39,6 @@ def test_the_discriminators_loss_reaches_all_of_it_and_no_policy(mnist_cache, se
     loss_of_discriminator(scene.config, scene.trajectory, scene.log_probs, scene.labels).backward()
     assert touched(scene.learner.discriminator) == names(scene.learner.discriminator)
     assert touched(scene.learner.policy) == set()
-
-
-@pytest.mark.parametrize("settings", MODELS)
-def test_the_authors_leak_reaches_the_discriminator(mnist_cache, settings):
-    scene = Scene(reward="log", leak_reward_gradient=True, **settings)
-    scene.policy_loss().backward()
-    assert touched(scene.learner.discriminator) == names(scene.learner.discriminator)
-    paid = worth_of(scene.config, scene.log_probs, scene.labels)
-    plain = Scene(reward="log", **settings)
-    torch.testing.assert_close(
-        paid.detach(), worth_of(plain.config, plain.log_probs, plain.labels), rtol=1e-4, atol=1e-5
-    )
-
-
-@pytest.mark.parametrize("paid", ["log", "linear"])
-def test_the_leak_turns_the_gradient_of_what_is_surer_than_expected(mnist_cache, paid):
-    """docs/method.md: what the leak adds to the slope of the cross-entropy in log q."""
-    final = {"credit": "final", "supervision": "last"}
-    scene = Scene(reward=paid, leak_reward_gradient=True, **final)
-    config, policy, trajectory = scene.config, scene.learner.policy, scene.trajectory
-    log_probs = scene.log_probs.detach().requires_grad_()
-    worth = worth_of(config, log_probs, scene.labels)
-    loss = loss_of_policy(config, policy, trajectory, worth, 0.0)
-    loss = loss + loss_of_discriminator(config, trajectory, log_probs, scene.labels)
-    (gradient,) = torch.autograd.grad(loss, log_probs)
-    slope = BATCH * gradient[0, torch.arange(BATCH), scene.labels]
-
-    thought, foreseen = policy.recall(trajectory.mind, trajectory.memory.glimpses[:-1])
-    aim, _ = policy(thought, trajectory.anchors)
-    density = policy.log_prob(aim, trajectory.samples, trajectory.choices, config.location_std)
-    q = log_probs[0, torch.arange(BATCH), scene.labels].exp().detach()
-    steepness = torch.ones_like(q) if paid == "log" else q  # dr / d log q
-    surprise = worth[0].detach() - policy.baseline(foreseen).mean(0)
-    leaked = 2.0 * surprise - config.policy_weight * density.sum(0)
-    torch.testing.assert_close(slope, (-1.0 + steepness * leaked).detach(), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("name, turned", [("clipped-log", True), ("clipped-linear", False)])
-def test_the_leak_costs_the_log_its_surest_posteriors(name, turned):
-    """The authors' set-up, 0.25 expected: does the slope at q = 0.9 still point upwards?"""
-    log_q = torch.tensor(0.9).log().requires_grad_()
-    log_p = torch.tensor(0.1).log()
-    pay = partial(reward(name).gain, array_namespace(log_p), log_p=log_p)
-    expected = pay(torch.tensor(0.25).log())
-    density = 17 * (-2 * np.log(0.05 * np.sqrt(2 * np.pi)) - 1)  # of locations, in the mean
-    paid = pay(log_q)
-    loss = -log_q + (paid - expected) ** 2 - 0.01 * density * (paid - expected)
-    loss.backward()
-    assert (log_q.grad > 0) == turned
 
 
 def test_a_batch_moves_all_parameters(mnist_cache):
