@@ -116,7 +116,7 @@ def skills() -> dict[str, Any]:
 
 # --- digits ---
 
-ROUNDS, UPDATES = 20, 8
+ROUNDS, UPDATES, PRODUCTS = 20, 8, 240
 
 
 def digits() -> dict[str, Any]:
@@ -161,28 +161,33 @@ def measure_digits(config: Any) -> tuple[float, float]:
     rows, weights = torch.randn(2304, 256), torch.randn(256, 256)
     product = 2.0 * 2304 * 256 * 256
 
-    def train(each: Any) -> None:
-        for first in range(0, len(labels), config.batch_size):
+    def train(each: Any, count: int) -> None:
+        for first in range(0, count, config.batch_size):
             last = first + config.batch_size
             part = draws.batch(first, last)
             parts = cut(images[first:last], labels[first:last], part, config.parts)
             learn_batch(config, learner, parts, 0.0, each)
 
-    def multiply() -> None:
+    def multiply(count: int) -> None:
         torch.set_num_threads(threads)
-        for _ in range(100):
+        for _ in range(count):
             torch.mm(rows, weights)
         torch.set_num_threads(1)
 
+    # Both go on for as long, and neither begins cold.
     rates, limits = [], []
     threads = torch.get_num_threads()
     with parts_in_parallel(device, config.parts) as each:  # open for a whole run, as in training
-        train(each)
-        multiply()
+        train(each, len(labels))
+        multiply(PRODUCTS)
         for _ in range(ROUNDS):
             time.sleep(0.5)  # threads that multiplied go on spinning for a while
-            rates.append(len(labels) / seconds(lambda: train(each)))
-            limits.append(100 * product / seconds(multiply) / flops_per_episode(config, learner))
+            train(each, config.batch_size)
+            rates.append(len(labels) / seconds(lambda: train(each, len(labels))))
+            multiply(10)
+            taken = seconds(lambda: multiply(PRODUCTS))
+            limits.append(PRODUCTS * product / taken / flops_per_episode(config, learner))
+    print(sorted(256e3/r for r in rates)[:20:4], sorted(256e3/r for r in limits)[:20:4])
     return max(rates), max(limits)
 
 

@@ -7,9 +7,10 @@ faster, too: threads that share every small operation spend their time waiting f
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -26,7 +27,10 @@ HAND_OVER = 2e-4  # seconds after which a thread in Python lets another go on, i
 
 @contextmanager
 def parts_in_parallel(device: torch.device, parts: int) -> Iterator[Map]:
-    """A ``map`` over parts, with as many threads as PyTorch has; an accelerator needs but one."""
+    """A ``map`` over parts, with as many threads as PyTorch has; an accelerator needs but one.
+
+    This thread is one of them: to wake another costs time.
+    """
     keep_freed_memory()
     interval = sys.getswitchinterval()
     sys.setswitchinterval(HAND_OVER)
@@ -34,12 +38,22 @@ def parts_in_parallel(device: torch.device, parts: int) -> Iterator[Map]:
     threads = min(available, parts) if device.type == "cpu" else 1
     torch.set_num_threads(1)
     try:
+        if threads == 1:
+            yield map
+            return
         # The number of threads is remembered for each thread apart.
-        with ThreadPoolExecutor(threads, "part", torch.set_num_threads, (1,)) as pool:
-            yield pool.map
+        with ThreadPoolExecutor(threads - 1, "part", torch.set_num_threads, (1,)) as others:
+            yield partial(map_with, others)
     finally:
         torch.set_num_threads(available)
         sys.setswitchinterval(interval)
+
+
+def map_with(others: Executor, function: Callable[..., Any], *items: Iterable) -> Iterator[Any]:
+    """As ``map``, by this thread and others; begins at once."""
+    begun = [(others.submit(function, *item), item) for item in zip(*items, strict=True)]
+    # What can still be cancelled, nobody has begun.
+    return iter([function(*item) if work.cancel() else work.result() for work, item in begun])
 
 
 def set_gradients(

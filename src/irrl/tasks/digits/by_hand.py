@@ -1,5 +1,6 @@
 """Pieces of forward and backward passes that are written by hand."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,10 +15,23 @@ def linear(layer: Layer, x: Tensor, out: Tensor) -> Tensor:
     return torch.addmm(bias, x, weight, out=out)
 
 
+def rectified(layer: Layer, x: Tensor, out: Tensor) -> Tensor:
+    """The same through a rectifier, in one call: threads wait for each other at every one."""
+    bias, weight = layer
+    if x.is_cpu:
+        return torch._addmm_activation(bias, x, weight, out=out)
+    return torch.addmm(bias, x, weight, out=out).relu_()
+
+
 def through_relu(grad: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:
     """The gradient of a rectifier's input, from that of its output; in place if not told where."""
     out = grad if out is None else out
     return torch.ops.aten.threshold_backward.grad_input(grad, output, 0, grad_input=out)
+
+
+def one_by_one(per_step: Tensor) -> Sequence[Tensor]:
+    """Views of (steps, ...); of one that is empty, the same for all, since each takes its time."""
+    return per_step.unbind() if per_step.numel() > 0 else [per_step] * len(per_step)
 
 
 class Bounded(torch.autograd.Function):

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from irrl.seeding import stream
-from irrl.tasks.digits.by_hand import Layer, linear, through_relu
+from irrl.tasks.digits.by_hand import Layer, linear, one_by_one, rectified, through_relu
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import CLASSES
 from irrl.tasks.digits.retina import Retina
@@ -108,11 +108,12 @@ class Discriminator(nn.Module):
 
         entered = room(self.pixels + self.place_features)
         glimpses, places = entered.split([self.pixels, self.place_features], dim=2)
-        light, left, centres, states = map(room, (3, 1, 2, self.classify.in_features))
+        centred = (3, 1, 2) if self.object_centred else (0, 0, 0)
+        light, left, centres, states = map(room, (*centred, self.classify.in_features))
         outer = (entered, glimpses, places, light, left, centres, states)
         inner = tuple(map(room, self.inner_sizes()))
-        inside = zip(*(x.unbind() for x in inner), strict=True)
-        views = zip(*(x.unbind() for x in outer), inside, strict=True)
+        inside = zip(*map(one_by_one, inner), strict=True)
+        views = zip(*map(one_by_one, outer), inside, strict=True)
         return Memory(*outer, inner, [Step(*view) for view in views], self.passes())
 
     def look(self, memory: Memory, t: int, canvas: Tensor, location: Tensor) -> Tensor:
@@ -196,13 +197,13 @@ class Recurrent(Discriminator):
         now, before = memory.steps[t], memory.steps[t - 1].state if t > 0 else None
         to_both, to_features, from_glimpse, from_state = memory.layers
         encoded, features, gates = now.inner
-        linear(to_both, now.entered, encoded).relu_()
-        linear(to_features, encoded, features).relu_()
+        rectified(to_both, now.entered, encoded)
+        rectified(to_features, encoded, features)
         if self.core == "rnn":
-            linear(from_glimpse, features, now.state)
-            if before is not None:
-                now.state.addmm_(before, from_state[1])
-            return now.state.relu_()
+            if before is None:
+                return rectified(from_glimpse, features, now.state)
+            driven = linear(from_glimpse, features, now.state)
+            return rectified((driven, from_state[1]), before, now.state)
         reset, update, new, recalled = gates.chunk(4, dim=1)
         before = torch.zeros_like(now.state) if before is None else before
         driven, kept = (
@@ -242,7 +243,7 @@ class RecurrentStates(torch.autograd.Function):
 
         features = through_relu(driven @ from_glimpse, thought)
         encoded = through_relu(features @ glimpse, seen)
-        both, bias = encoded.t() @ memory.entered.flatten(0, 1), encoded.sum(0)
+        both, bias = (memory.entered.flatten(0, 1).t() @ encoded).t(), encoded.sum(0)
         grads = [
             both[:half, :pixels], bias[:half],
             both[half:, pixels:], bias[half:],
@@ -334,12 +335,12 @@ class Mapped(Discriminator):
         now = memory.steps[t]
         what, read = memory.layers
         seen, here, notes, centre, around = now.inner
-        linear(what, now.glimpse, seen).relu_()
+        rectified(what, now.glimpse, seen)
         phases_at(self.waves, location, out=here).mul_(self.scale)
         noted(seen, here, memory.steps[t - 1].inner[2] if t > 0 else None, out=notes)
         where = now.centre if self.object_centred else 0.0 * location
         read_from(notes, phases_at(self.waves, where, out=centre), out=around)
-        return linear(read, around, now.state).relu_()
+        return rectified(read, around, now.state)
 
     def states(self, memory: Memory, which: slice = ALL) -> Tensor:
         weights = [p for layer in self.layers() for p in (layer.weight, layer.bias)]

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from irrl.losses import gaussian_log_prob
 from irrl.seeding import stream
-from irrl.tasks.digits.by_hand import Bounded, Layer, linear, through_relu
+from irrl.tasks.digits.by_hand import Bounded, Layer, linear, one_by_one, rectified, through_relu
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.discriminator import Memory, Step
 from irrl.tasks.digits.waves import (
@@ -122,9 +122,9 @@ class Policy(nn.Module):
             known = room(weight.shape[1])
             known[..., weight.shape[1] - len(self.clock) :] = self.clock[: len(known)]
             layers.append((self.what.bias, self.what.weight.t()))
-        sizes = (2, front, units, 2 * units, 2 * units)
+        sizes = (2 if self.shun is not None else 0, front, units, 2 * units, 2 * units)
         locations, thought, seen, here, there = map(room, sizes)
-        views = (x.unbind() for x in (locations, known, thought, seen, here, there))
+        views = map(one_by_one, (locations, known, thought, seen, here, there))
         moments = [Moment(*view) for view in zip(*views, strict=True)]
         return Mind(locations, known, thought, seen, here, there, moments, tuple(layers))
 
@@ -135,7 +135,7 @@ class Policy(nn.Module):
         more. Where too little light is left, moves therefore start from the middle again.
         """
         if self.moves == "absolute":
-            return out.zero_()
+            return out
         if self.moves == "relative":
             return out.copy_(location)
         return torch.where(left >= self.centre_light, centre, self.middle, out=out)
@@ -152,7 +152,7 @@ class Policy(nn.Module):
         """Write what is known and thought after glimpse ``t``; returns the thought and the map."""
         now = mind.moments[t]
         if self.what is not None:
-            linear(mind.layers[1], seen.glimpse, now.seen).relu_()
+            rectified(mind.layers[1], seen.glimpse, now.seen)
             phases_at(self.waves, location, out=now.here)
             notes = noted(now.seen, now.here, notes, out=torch.empty_like(now.here))
             phases_at(self.waves, anchor, out=now.there)
@@ -166,6 +166,8 @@ class Policy(nn.Module):
                 covered = covered_by(looked, anchor, self.side, self.glimpse_size)
                 place = torch.cat([covered, place], dim=1)
             now.known[:, after : after + place.shape[1]] = place
+        if self.glance is None:
+            return rectified(mind.layers[0], now.known, now.thought), notes
         linear(mind.layers[0], now.known, now.thought)
         self.units_of(now.thought).relu_()
         return now.thought, notes
@@ -219,14 +221,16 @@ class Policy(nn.Module):
 
         The aim is the mean of the next location; with a grid, the log-probability of each place.
         """
-        raw = self.act(self.units_of(thought))
+        raw = functional.linear(self.units_of(thought), self.act.weight, self.act.bias)
         if self.glance is not None:
             raw = raw + thought[..., self.hidden.out_features :]
         aim = raw[..., : self.aims] if self.stops else raw
         if len(self.grid) > 0:
             aim = functional.log_softmax(aim, dim=-1)
         else:
-            aim = torch.add(anchor, torch.tanh(aim), alpha=self.reach)
+            aim = torch.tanh(aim)
+            if self.moves != "absolute":
+                aim = torch.add(anchor, aim, alpha=self.reach)
         if not self.stops:
             return aim, None
         return aim, torch.sigmoid(Bounded.apply(raw[..., -1], STOP_LOGIT_LIMIT))

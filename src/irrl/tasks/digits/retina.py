@@ -14,12 +14,14 @@ class Retina(nn.Module):
     Pixels are normalised by mean and deviation of MNIST; outside the canvas they read zero.
     """
 
+    middle: Tensor
     dark: Tensor
     strides: Tensor
 
     def __init__(self, config: DigitsConfig) -> None:
         super().__init__()
-        self.middle, self.size = 0.5 * config.canvas_size, config.glimpse_size
+        self.half, self.size = 0.5 * config.canvas_size, config.glimpse_size
+        self.register_buffer("middle", torch.tensor(self.half), persistent=False)
         self.sides = [config.glimpse_size * 2**k for k in range(config.scales)]
         self.margin = (self.sides[-1] + 1) // 2
         stride = config.canvas_size + 2 * self.margin
@@ -44,7 +46,7 @@ class Retina(nn.Module):
     def look(self, canvas: Tensor, location: Tensor, out: Tensor) -> Tensor:
         """The glimpses at a place, one row for each canvas."""
         # What is not a number looks at the corner; training notices it by its posteriors.
-        pixel = (self.middle * (location + 1.0)).nan_to_num_(0.0).long()
+        pixel = torch.add(self.middle, location, alpha=self.half).nan_to_num_(0.0).long()
         start = (pixel * self.strides).sum(dim=1, keepdim=True)
         if len(self.sides) == 1:
             return torch.gather(canvas, 1, start + self.offsets[0], out=out)

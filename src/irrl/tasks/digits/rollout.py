@@ -102,7 +102,7 @@ def rollout(
     lengths = torch.full((batch,), 1 if policy.stops else steps, device=first.device)
     running = torch.ones(batch, dtype=torch.bool, device=first.device)
     notes: Tensor | None = None
-    anchors = torch.empty_like(samples)
+    anchors = torch.zeros_like(samples)
     here = first
     noise = repeat(None, steps - 1) if chance is None else chance.noise
     steps_of = (locations[1:], samples, choices, anchors, noise)
