@@ -10,8 +10,8 @@ reward cannot do without.
 For digits: episodes per second of the paper's RAM and of the `fast` preset, at batch 256 on all
 cores, and the share of the limit. The limit is what the machine would reach if an episode cost
 nothing but the arithmetic of its matrix products, forward and backward, at the speed of one dense
-product of 2304 x 256 by 256 x 256. Both are measured in turns, and the best round of each counts:
-other work on the machine can only slow them.
+product of 2304 x 256 by 256 x 256. Both are measured in turns, warm and for about as long, and the
+best round of each counts: other work on the machine can only slow them.
 By convention an episode costs six operations for each weight and glimpse (25 million for the
 paper's RAM); not all of them are needed, such as gradients of the input: 23 million are.
 
@@ -116,7 +116,7 @@ def skills() -> dict[str, Any]:
 
 # --- digits ---
 
-ROUNDS, UPDATES, PRODUCTS = 20, 8, 240
+ROUNDS, UPDATES, PRODUCTS = 40, 8, 240
 
 
 def digits() -> dict[str, Any]:
@@ -174,7 +174,6 @@ def measure_digits(config: Any) -> tuple[float, float]:
             torch.mm(rows, weights)
         torch.set_num_threads(1)
 
-    # Both go on for as long, and neither begins cold.
     rates, limits = [], []
     threads = torch.get_num_threads()
     with parts_in_parallel(device, config.parts) as each:  # open for a whole run, as in training
@@ -187,7 +186,6 @@ def measure_digits(config: Any) -> tuple[float, float]:
             multiply(10)
             taken = seconds(lambda: multiply(PRODUCTS))
             limits.append(PRODUCTS * product / taken / flops_per_episode(config, learner))
-    print(sorted(256e3/r for r in rates)[:20:4], sorted(256e3/r for r in limits)[:20:4])
     return max(rates), max(limits)
 
 

@@ -51,9 +51,14 @@ def parts_in_parallel(device: torch.device, parts: int) -> Iterator[Map]:
 
 def map_with(others: Executor, function: Callable[..., Any], *items: Iterable) -> Iterator[Any]:
     """As ``map``, by this thread and others; begins at once."""
-    begun = [(others.submit(function, *item), item) for item in zip(*items, strict=True)]
-    # What can still be cancelled, nobody has begun.
-    return iter([function(*item) if work.cancel() else work.result() for work, item in begun])
+    given = [(others.submit(function, *item), item) for item in zip(*items, strict=True)]
+    try:
+        # What can still be cancelled, nobody has begun.
+        mine = {work: function(*item) for work, item in given if work.cancel()}
+        return iter([mine[work] if work in mine else work.result() for work, _ in given])
+    finally:
+        for work, _ in given:
+            work.cancel()
 
 
 def set_gradients(

@@ -107,14 +107,26 @@ def test_glimpses_are_the_pixels_around_a_place(size, scales):
     images = torch.randint(256, (6, 60, 60), dtype=torch.uint8)
     corners = torch.tensor([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [0.0, 0.0]])
     locations = torch.cat([corners, torch.rand(2, 2) * 2 - 1])
-    found = retina.look(retina.prepare(images), locations, torch.empty(6, scales * size**2))
-    found = found.view(6, scales, size, size)
+    compiled = retina.look(retina.prepare(images), locations, torch.empty(6, scales * size**2))
+    gathered = torch.cat(retina.gather(retina.with_margin(images), locations), dim=1)
     normalised = (images.numpy() / 255 - 0.1307) / 0.3081
     for n in range(6):
         for k in range(scales):
             glimpse = naive_glimpse(normalised[n], *locations[n].tolist(), size * 2**k)
             pooled = glimpse.reshape(size, 2**k, size, 2**k).mean(axis=(1, 3))
-            np.testing.assert_allclose(found[n, k], pooled, atol=1e-5)
+            for found in (compiled, gathered):  # on a processor, on an accelerator
+                found = found.view(6, scales, size, size)[n, k]
+                np.testing.assert_allclose(found, pooled, atol=1e-5)
+
+
+def test_what_is_not_a_number_looks_at_the_corner():
+    retina = Retina(DigitsConfig())
+    images = torch.randint(256, (1, 60, 60), dtype=torch.uint8)
+    nowhere, corner = torch.full((1, 2), torch.nan), torch.full((1, 2), -1.0)
+    seen = [retina.look(images, place, torch.empty(1, 16)) for place in (nowhere, corner)]
+    gathered = torch.cat(retina.gather(retina.with_margin(images), nowhere), dim=1)
+    torch.testing.assert_close(seen[0], seen[1])
+    torch.testing.assert_close(seen[0], gathered)
 
 
 def test_places_are_told_by_waves():
@@ -139,7 +151,7 @@ def test_places_are_told_from_the_centre_of_what_was_seen():
 def test_before_anything_was_seen_the_centre_is_that_of_the_canvas():
     config = small(object_centred=True)
     discriminator = make_discriminator(config)
-    canvas = discriminator.retina.prepare(torch.zeros(2, 30, 30))
+    canvas = discriminator.retina.prepare(torch.zeros(2, 30, 30, dtype=torch.uint8))
     memory = discriminator.blank(config.steps, 2)
     with torch.no_grad():
         discriminator.look(memory, 0, canvas, torch.full((2, 2), 0.3))

@@ -15,14 +15,6 @@ def linear(layer: Layer, x: Tensor, out: Tensor) -> Tensor:
     return torch.addmm(bias, x, weight, out=out)
 
 
-def rectified(layer: Layer, x: Tensor, out: Tensor) -> Tensor:
-    """The same through a rectifier, in one call: threads wait for each other at every one."""
-    bias, weight = layer
-    if x.is_cpu:
-        return torch._addmm_activation(bias, x, weight, out=out)
-    return torch.addmm(bias, x, weight, out=out).relu_()
-
-
 def through_relu(grad: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:
     """The gradient of a rectifier's input, from that of its output; in place if not told where."""
     out = grad if out is None else out

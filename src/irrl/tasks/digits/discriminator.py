@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from irrl.seeding import stream
-from irrl.tasks.digits.by_hand import Layer, linear, one_by_one, rectified, through_relu
+from irrl.tasks.digits.by_hand import Layer, linear, one_by_one, through_relu
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import CLASSES
 from irrl.tasks.digits.retina import Retina
@@ -197,13 +197,13 @@ class Recurrent(Discriminator):
         now, before = memory.steps[t], memory.steps[t - 1].state if t > 0 else None
         to_both, to_features, from_glimpse, from_state = memory.layers
         encoded, features, gates = now.inner
-        rectified(to_both, now.entered, encoded)
-        rectified(to_features, encoded, features)
+        linear(to_both, now.entered, encoded).relu_()
+        linear(to_features, encoded, features).relu_()
         if self.core == "rnn":
-            if before is None:
-                return rectified(from_glimpse, features, now.state)
-            driven = linear(from_glimpse, features, now.state)
-            return rectified((driven, from_state[1]), before, now.state)
+            linear(from_glimpse, features, now.state)
+            if before is not None:
+                now.state.addmm_(before, from_state[1])
+            return now.state.relu_()
         reset, update, new, recalled = gates.chunk(4, dim=1)
         before = torch.zeros_like(now.state) if before is None else before
         driven, kept = (
@@ -335,12 +335,12 @@ class Mapped(Discriminator):
         now = memory.steps[t]
         what, read = memory.layers
         seen, here, notes, centre, around = now.inner
-        rectified(what, now.glimpse, seen)
+        linear(what, now.glimpse, seen).relu_()
         phases_at(self.waves, location, out=here).mul_(self.scale)
         noted(seen, here, memory.steps[t - 1].inner[2] if t > 0 else None, out=notes)
         where = now.centre if self.object_centred else 0.0 * location
         read_from(notes, phases_at(self.waves, where, out=centre), out=around)
-        return rectified(read, around, now.state)
+        return linear(read, around, now.state).relu_()
 
     def states(self, memory: Memory, which: slice = ALL) -> Tensor:
         weights = [p for layer in self.layers() for p in (layer.weight, layer.bias)]

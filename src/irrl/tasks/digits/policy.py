@@ -1,6 +1,7 @@
 """The policy: a locator that, with DT-RAM, also decides to stop, and a baseline."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -9,7 +10,7 @@ from torch.nn import functional
 
 from irrl.losses import gaussian_log_prob
 from irrl.seeding import stream
-from irrl.tasks.digits.by_hand import Bounded, Layer, linear, one_by_one, rectified, through_relu
+from irrl.tasks.digits.by_hand import Bounded, Layer, linear, one_by_one, through_relu
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.discriminator import Memory, Step
 from irrl.tasks.digits.waves import (
@@ -45,7 +46,7 @@ class Mind(NamedTuple):
     here: Tensor
     there: Tensor
     moments: list[Moment]  # the same, one by one
-    layers: tuple[Layer, ...]  # of what is thought and, with a map, of what is seen
+    layers: tuple[Layer, ...]  # of what is done and thought and, with a map, of what is seen
 
 
 STOP_LIMIT = 0.01  # stop probabilities stay within [0.01, 0.99]: neither is ever given up
@@ -95,7 +96,8 @@ class Policy(nn.Module):
         self.register_buffer("side", side, persistent=False)
         grid = torch.cartesian_prod(side, side) if config.grid > 0 else side.new_empty(0, 2)
         self.register_buffer("grid", grid, persistent=False)
-        self.aims = len(grid) or 2
+        self.places = len(grid)
+        self.aims = self.places or 2
         self.act = nn.Linear(config.locator_width, self.aims + config.stops)
         # Whether a place was seen is a linear question to the map: no need to think.
         self.glance = nn.Linear(known, self.aims + config.stops) if config.grid > 0 else None
@@ -116,7 +118,7 @@ class Policy(nn.Module):
 
         bias, weight = self.reads()
         front = self.hidden.out_features + (0 if self.glance is None else self.glance.out_features)
-        layers = [(bias[:front], weight[:front].t())]
+        layers = [(self.act.bias, self.act.weight.t()), (bias[:front], weight[:front].t())]
         known, units = states, self.waves.shape[1]
         if self.what is not None:
             known = room(weight.shape[1])
@@ -132,7 +134,8 @@ class Policy(nn.Module):
         """Where moves start: the middle of the canvas, here, or the centre of what was seen.
 
         A crumb of clutter is a centre, too, and what is out of reach from there is not found any
-        more. Where too little light is left, moves therefore start from the middle again.
+        more. Where too little light is left, moves therefore start from the middle again. ``out``
+        is the middle to begin with.
         """
         if self.moves == "absolute":
             return out
@@ -149,10 +152,10 @@ class Policy(nn.Module):
     def think(
         self, mind: Mind, t: int, seen: Step, notes: Tensor | None, location: Tensor, anchor: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """Write what is known and thought after glimpse ``t``; returns the thought and the map."""
+        """Write what is known and thought after glimpse ``t``; returns its urge, and the map."""
         now = mind.moments[t]
         if self.what is not None:
-            rectified(mind.layers[1], seen.glimpse, now.seen)
+            linear(mind.layers[2], seen.glimpse, now.seen).relu_()
             phases_at(self.waves, location, out=now.here)
             notes = noted(now.seen, now.here, notes, out=torch.empty_like(now.here))
             phases_at(self.waves, anchor, out=now.there)
@@ -166,15 +169,16 @@ class Policy(nn.Module):
                 covered = covered_by(looked, anchor, self.side, self.glimpse_size)
                 place = torch.cat([covered, place], dim=1)
             now.known[:, after : after + place.shape[1]] = place
+        (bias, weight), read = mind.layers[:2]
+        linear(read, now.known, now.thought)
         if self.glance is None:
-            return rectified(mind.layers[0], now.known, now.thought), notes
-        linear(mind.layers[0], now.known, now.thought)
-        self.units_of(now.thought).relu_()
-        return now.thought, notes
+            return torch.addmm(bias, now.thought.relu_(), weight), notes
+        units, glance = self.split(now.thought)
+        return torch.addmm(bias, units.relu_(), weight).add_(glance), notes
 
-    def units_of(self, thought: Tensor) -> Tensor:
-        """The hidden units, without the glance."""
-        return thought if self.glance is None else thought[..., : self.hidden.out_features]
+    def split(self, thought: Tensor) -> Sequence[Tensor]:
+        """The hidden units and the glance."""
+        return thought.tensor_split([self.hidden.out_features], dim=-1)
 
     def recall(self, mind: Mind, glimpses: Tensor) -> tuple[Tensor, Tensor]:
         """All that was thought, and what the baseline makes of what was known, with gradients."""
@@ -221,11 +225,14 @@ class Policy(nn.Module):
 
         The aim is the mean of the next location; with a grid, the log-probability of each place.
         """
-        raw = functional.linear(self.units_of(thought), self.act.weight, self.act.bias)
-        if self.glance is not None:
-            raw = raw + thought[..., self.hidden.out_features :]
-        aim = raw[..., : self.aims] if self.stops else raw
-        if len(self.grid) > 0:
+        units, glance = self.split(thought)
+        urge = self.act(units)
+        return self.decide(urge if self.glance is None else urge + glance, anchor)
+
+    def decide(self, urge: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The same from what a thought urges."""
+        aim = urge[..., : self.aims] if self.stops else urge
+        if self.places > 0:
             aim = functional.log_softmax(aim, dim=-1)
         else:
             aim = torch.tanh(aim)
@@ -233,22 +240,22 @@ class Policy(nn.Module):
                 aim = torch.add(anchor, aim, alpha=self.reach)
         if not self.stops:
             return aim, None
-        return aim, torch.sigmoid(Bounded.apply(raw[..., -1], STOP_LOGIT_LIMIT))
+        return aim, torch.sigmoid(Bounded.apply(urge[..., -1], STOP_LOGIT_LIMIT))
 
     def choose(self, aim: Tensor, anchor: Tensor, lot: Tensor | None, out: Tensor) -> Tensor:
         """The mean of the next location. A place of the grid is drawn by lot, or the likeliest."""
-        if len(self.grid) == 0:
+        if self.places == 0:
             return aim
         if lot is None:
             torch.argmax(aim, dim=-1, out=out)
         else:
             below = aim.exp().cumsum(dim=-1) < lot[:, None]
-            torch.sum(below, dim=-1, out=out).clamp_(max=len(self.grid) - 1)
+            torch.sum(below, dim=-1, out=out).clamp_(max=self.places - 1)
         return anchor + self.grid[out]
 
     def log_prob(self, aim: Tensor, samples: Tensor, choices: Tensor, std: float) -> Tensor:
         """Of locations as they were drawn; around a place of the grid, chance is not its own."""
-        if len(self.grid) == 0:
+        if self.places == 0:
             return gaussian_log_prob(samples, aim, std)
         return aim.gather(-1, choices[..., None])[..., 0]
 
@@ -295,7 +302,7 @@ class Recalled(torch.autograd.Function):
         through_relu(grad[..., : ctx.hidden], mind.thought[..., : ctx.hidden])
         rows = grad.flatten(0, 1)
         grads = [rows.sum(0), rows.t() @ mind.known.flatten(0, 1)]
-        if len(mind.layers) > 1:
+        if len(mind.layers) > 2:
             waves = mind.here.shape[-1]
             around = grad @ weight[:, ctx.before : ctx.before + waves]
             seen = seen_by(around, mind.here, mind.there, mind.seen).flatten(0, 1)

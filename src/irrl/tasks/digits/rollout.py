@@ -1,6 +1,5 @@
 """Episodes: from a batch of images to glimpses, states and actions."""
 
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -104,15 +103,16 @@ def rollout(
     notes: Tensor | None = None
     anchors = torch.zeros_like(samples)
     here = first
-    noise = repeat(None, steps - 1) if chance is None else chance.noise
-    steps_of = (locations[1:], samples, choices, anchors, noise)
-    for t, (there, drawn, choice, anchor, shake) in enumerate(zip(*steps_of, strict=True)):
+    never = [None] * (steps - 1)
+    noise = never if chance is None else chance.noise
+    lots = never if chance is None or chance.lots.shape[1] == 0 else chance.lots
+    steps_of = (locations[1:], samples, choices, anchors, noise, lots)
+    for t, (there, drawn, choice, anchor, shake, lot) in enumerate(zip(*steps_of, strict=True)):
         discriminator.look(memory, t, canvas, here)
         seen = memory.steps[t]
         policy.anchor(here, seen.centre, seen.left, out=anchor)
-        thought, notes = policy.think(mind, t, seen, notes, here, anchor)
-        aim, stop = policy(thought, anchor)
-        lot = None if chance is None or chance.lots.shape[1] == 0 else chance.lots[t]
+        urge, notes = policy.think(mind, t, seen, notes, here, anchor)
+        aim, stop = policy.decide(urge, anchor)
         mean = policy.choose(aim, anchor, lot, out=choice)
         if shake is None:
             drawn.copy_(mean)

@@ -66,7 +66,7 @@ def octaves(count: int) -> Tensor:
 
 def features_of(place: Tensor, frequencies: Tensor) -> Tensor:
     """Coordinates, and sines and cosines of them."""
-    if len(frequencies) == 0:
+    if frequencies.numel() == 0:
         return place
     phase = (place[..., None] * frequencies).flatten(-2)
     return torch.cat([place, phase.sin(), phase.cos()], dim=-1)
