@@ -186,6 +186,14 @@ STUDIES = {
         hours=0.15,
         epoch_by_epoch=True,
     ),
+    "digits-dt-ram-leak-8": Study(
+        "DT-RAM with the leak, twice as long",
+        "Does the paper's order come with time? In the mean, not beyond chance.",
+        f"digits --model dt-ram --rewards {TWO} --epochs 8 {AS_THE_PAPER} {LEAK} --seeds 3",
+        authors=texts("dt-ram"),
+        hours=0.25,
+        epoch_by_epoch=True,
+    ),
     "digits-ram-now": Study(
         "RAM: three rewards, with the models of `fast`",
         "All of `fast`'s models, which choose among places, shun those that were seen and hold the "
