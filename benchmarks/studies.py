@@ -183,7 +183,7 @@ STUDIES = {
         "As for RAM; six seeds, since three did not tell the two apart. Nor do six.",
         f"digits --model dt-ram --rewards {TWO} {COMPARED} {LEAK} --seeds 6",
         authors=texts("dt-ram"),
-        hours=0.15,
+        hours=0.3,
         epoch_by_epoch=True,
     ),
     "digits-dt-ram-leak-8": Study(

@@ -225,9 +225,10 @@ class Policy(nn.Module):
 
         The aim is the mean of the next location; with a grid, the log-probability of each place.
         """
+        if self.glance is None:
+            return self.decide(self.act(thought), anchor)
         units, glance = self.split(thought)
-        urge = self.act(units)
-        return self.decide(urge if self.glance is None else urge + glance, anchor)
+        return self.decide(self.act(units) + glance, anchor)
 
     def decide(self, urge: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor | None]:
         """The same from what a thought urges."""

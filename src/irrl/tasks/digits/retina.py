@@ -66,8 +66,10 @@ class Retina(nn.Module):
         glimpses = []
         for k in range(self.scales):
             glimpse = canvas.gather(1, start + getattr(self, f"offsets{k}"))
-            square = glimpse.view(-1, 1, self.size * 2**k, self.size * 2**k)
-            glimpses.append(functional.avg_pool2d(square, 2**k).flatten(1))
+            if k > 0:
+                square = glimpse.view(-1, 1, self.size * 2**k, self.size * 2**k)
+                glimpse = functional.avg_pool2d(square, 2**k).flatten(1)
+            glimpses.append(glimpse)
         return glimpses
 
 
