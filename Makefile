@@ -32,7 +32,7 @@ bench: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl $(VENV)/.browser   ## throughput,
 	$(BIN)/python benchmarks/sweep.py --output results/throughput-sweep.json
 
 results: $(VENV)/.demo   ## the runs behind results/, docs/results.md and the README; about 15 minutes
-	$(BIN)/python benchmarks/results.py
+	$(BIN)/python evidence/results.py
 
 clean:           ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -66,6 +66,6 @@ $(VENV)/.gl: $(VENV)/.dev
 
 # A browser for the test of the report. Where there is none, Debian's package, if we may install.
 $(VENV)/.browser: $(VENV)/.dev
-	$(BIN)/python -c 'from tests.browser import find_browser; find_browser()' || { \
+	$(BIN)/python -c 'from tests.helpers.browser import find_browser; find_browser()' || { \
 	  apt-get update -qq && apt-get install -y -qq chromium; }
 	touch $@

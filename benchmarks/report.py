@@ -25,9 +25,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from irrl.run import CHECKPOINTS, METRICS, SUMMARY, Run, provenance
-from irrl.show_verbs import finished_runs
-from tests.browser import find_browser
+from irrl.runs.run import CHECKPOINTS, METRICS, SUMMARY, Run, provenance
+from irrl.cli.show import finished_runs
+from tests.helpers.browser import find_browser
 
 POINTS = 500
 

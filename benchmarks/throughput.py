@@ -36,14 +36,14 @@ from numba import njit
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from irrl.rewards import reward
-from irrl.run import provenance
+from irrl.runs.run import provenance
 from irrl.tasks import make_config
 from irrl.tasks.skills.evaluate import evaluate
 from irrl.tasks.skills.kernels import normalise
 from irrl.tasks.skills.map import read_map
 from irrl.tasks.skills.tables import initial_tables
 from irrl.tasks.skills.train import BLOCK, compiled_reward, draw_block, learn_block
-from tests.skills import twin
+from tests.tasks.skills import twin
 
 WARM_UP, MEASURED, TWIN_ITERATIONS = 100, 100, 20
 
@@ -147,7 +147,7 @@ def measure_digits(config: Any) -> tuple[float, float]:
     """Episodes per second of training and of the limit: the best of rounds measured in turns."""
     import torch
 
-    from irrl.parallel import parts_in_parallel
+    from irrl.nn.parallel import parts_in_parallel
     from irrl.tasks.digits.data import layout_of, train_and_validation
     from irrl.tasks.digits.rollout import draw_epoch
     from irrl.tasks.digits.state import initial_learner
@@ -281,7 +281,7 @@ def measure_counting(name: str, scenes: int, batches: int) -> dict[str, float]:
     import torch
     from safetensors.torch import save_file
 
-    from irrl.parallel import parts_in_parallel
+    from irrl.nn.parallel import parts_in_parallel
     from irrl.tasks.counting.data import load_split
     from irrl.tasks.counting.dataset import Plan, make_scenes
     from irrl.tasks.counting.images import make_images

@@ -1,24 +1,8 @@
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-
-
-def irrl_command(*arguments, cwd=None, **options):
-    """Run `irrl` as a user would, in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "irrl", *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        **options,
-    )
-
+from tests.helpers.command import irrl_command
 
 @pytest.fixture
 def irrl(tmp_path):

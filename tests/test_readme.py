@@ -4,9 +4,9 @@ import re
 
 import torch
 
-from irrl.cli import VERBS
+from irrl.cli.main import VERBS
 
-from .conftest import REPOSITORY
+from tests.helpers.command import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 

@@ -1,5 +1,5 @@
 import sys
 
-from irrl.cli import main
+from irrl.cli.main import main
 
 sys.exit(main())

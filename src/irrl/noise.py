@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from irrl.rewards import Reward, reward, unknown_name
-from irrl.seeding import stream
+from irrl.errors import unknown_name
+from irrl.rewards import Reward, reward
+from irrl.runs.seeding import stream
 
 Floats = NDArray[np.float64]
 

@@ -16,7 +16,6 @@ Adding a reward is one function of ``(xp, log_q, log_p)`` and one entry in ``_PO
 The functions are written so that Numba can compile them too (with ``xp`` = NumPy).
 """
 
-import difflib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,6 +23,8 @@ from types import ModuleType
 from typing import Any
 
 import array_api_compat as api
+
+from irrl.errors import unknown_name
 
 Array = Any
 Shape = Callable[[ModuleType, Array, Array], Array]
@@ -233,13 +234,6 @@ def _restore(fields: dict[str, Any]) -> Reward:
     restored = Reward(**fields)
     named = REWARDS.get(restored.name)
     return restored if named is None or restored.shape else replace(restored, shape=named.shape)
-
-
-def unknown_name(kind: str, name: object, known: Any) -> str:
-    """One line for a name that is not known: the nearest one, and all there are."""
-    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"unknown {kind} {name!r}.{hint} Known: {', '.join(known)}"
 
 
 def disagreement(log_probs: Array, *, validate: bool = True) -> Array:

@@ -10,12 +10,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from irrl.config import Config
-from irrl.distributed import current_world
+from irrl.runs.config import Config
+from irrl.nn.distributed import current_world
 from irrl.errors import UserError
 from irrl.presets import DEFAULT_PRESET, PRESETS
-from irrl.rewards import unknown_name
-from irrl.run import Run
+from irrl.errors import unknown_name
+from irrl.runs.run import Run
 from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.skills.config import SkillsConfig

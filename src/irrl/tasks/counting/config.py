@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from irrl.config import SCHEDULES, Config, setting, share_left
+from irrl.runs.config import SCHEDULES, Config, setting, share_left
 from irrl.errors import UserError
 from irrl.tasks.counting.scene import RESOLUTION, VIEWS
 

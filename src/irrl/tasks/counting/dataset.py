@@ -24,13 +24,13 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from irrl.checkpoint import to_json_bytes, write_atomic
+from irrl.runs.checkpoint import to_json_bytes, write_atomic
 from irrl.errors import UserError
-from irrl.run import exclusive, read_json
-from irrl.seeding import stream
+from irrl.runs.run import exclusive, read_json
+from irrl.runs.seeding import stream
 from irrl.tasks.counting.render import Painter
 from irrl.tasks.counting.scene import MAX_CUBES, NONE, VIEWS, Scene, is_seen, sample_scene
-from irrl.workers import in_processes
+from irrl.runs.workers import in_processes
 
 VERSION = 1
 RECORD, PARTS = "scenes.json", "parts"

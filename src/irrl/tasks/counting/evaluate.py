@@ -6,8 +6,8 @@ import numpy as np
 
 from irrl.diagnostics import discriminator_health
 from irrl.errors import UserError
-from irrl.models import Arrays, device_to_look
-from irrl.parallel import Map, parts_in_parallel
+from irrl.nn.models import Arrays, device_to_look
+from irrl.nn.parallel import Map, parts_in_parallel
 from irrl.rewards import reward
 from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.counting.data import Split, load_split

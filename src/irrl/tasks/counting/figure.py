@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from irrl.plots import draw_curves, plt
-from irrl.report import group_by_reward, is_yardstick, learning_curves, require_alike
-from irrl.run import Run
+from irrl.analysis.plots import draw_curves, plt
+from irrl.analysis.compare import group_by_reward, is_yardstick, learning_curves, require_alike
+from irrl.runs.run import Run
 
 METRICS = ("accuracy", "well_founded", "moves", "seconds")
 """What a comparison of counting runs reports."""

@@ -17,9 +17,9 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from irrl.checkpoint import to_json_bytes, write_atomic
+from irrl.runs.checkpoint import to_json_bytes, write_atomic
 from irrl.errors import UserError
-from irrl.run import exclusive, read_json
+from irrl.runs.run import exclusive, read_json
 from irrl.tasks.counting.dataset import (
     CHUNK,
     PARTS,
@@ -34,7 +34,7 @@ from irrl.tasks.counting.dataset import (
 )
 from irrl.tasks.counting.render import Painter, check_resolution, shrink
 from irrl.tasks.counting.scene import VIEWS
-from irrl.workers import in_processes
+from irrl.runs.workers import in_processes
 
 VERSION = 1
 BLOCK = 1 << 20

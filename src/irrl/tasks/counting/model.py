@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from irrl.seeding import stream
+from irrl.runs.seeding import stream
 from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.counting.resnet import CHANNELS, ResNet18, load_weights
 from irrl.tasks.counting.scene import CLASSES, GOALS

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from irrl.errors import UserError
-from irrl.models import device_to_look
-from irrl.plots import check_format, plt, save_figure
-from irrl.run import Run
-from irrl.seeding import stream
+from irrl.nn.models import device_to_look
+from irrl.analysis.plots import check_format, plt, save_figure
+from irrl.runs.run import Run
+from irrl.runs.seeding import stream
 from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.counting.data import Split, load_split
 from irrl.tasks.counting.evaluate import saw_all_goals

@@ -14,8 +14,8 @@ from safetensors.torch import load as load_safetensors
 from torch import Tensor, nn
 from torch.nn import functional
 
-from irrl.cache import cache_folder, read_url
-from irrl.checkpoint import write_atomic
+from irrl.nn.cache import cache_folder, read_url
+from irrl.runs.checkpoint import write_atomic
 from irrl.errors import UserError
 
 URL = "https://download.pytorch.org/models/resnet18-f37072fd.pth"

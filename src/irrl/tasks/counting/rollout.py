@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from irrl.seeding import stream
+from irrl.runs.seeding import stream
 from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.counting.data import Split
 from irrl.tasks.counting.model import ACTIONS, Beliefs, Model

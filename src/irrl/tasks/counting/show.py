@@ -5,8 +5,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from irrl.plots import plt
-from irrl.seeding import stream
+from irrl.analysis.plots import plt
+from irrl.runs.seeding import stream
 from irrl.tasks.counting.render import Painter, project
 from irrl.tasks.counting.scene import (
     GOALS,

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from irrl.checkpoint import Checkpoint
+from irrl.runs.checkpoint import Checkpoint
 from irrl.errors import UserError
-from irrl.models import (
+from irrl.nn.models import (
     ORACLE,
     Arrays,
     check_settings,

@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from irrl.diagnostics import discriminator_health
-from irrl.distributed import ALONE, World, current_world
+from irrl.nn.distributed import ALONE, World, current_world
 from irrl.losses import entropy, mean_over_taken, ppo_loss, value_loss
-from irrl.models import choose_device
-from irrl.parallel import Map, parts_in_parallel, set_gradients
+from irrl.nn.models import choose_device
+from irrl.nn.parallel import Map, parts_in_parallel, set_gradients
 from irrl.returns import gae
 from irrl.rewards import reward
-from irrl.run import Run
-from irrl.seeding import stream
+from irrl.runs.run import Run
+from irrl.runs.seeding import stream
 from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.counting.data import Split, load_split
 from irrl.tasks.counting.evaluate import evaluate, log_prior_of, require_finite

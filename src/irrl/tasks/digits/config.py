@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from irrl.config import SCHEDULES, Config, setting, share_left
+from irrl.runs.config import SCHEDULES, Config, setting, share_left
 from irrl.errors import UserError
 from irrl.rewards import REWARDS
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from irrl.seeding import stream
+from irrl.runs.seeding import stream
 from irrl.tasks.digits.config import DIGIT, DigitsConfig
 from irrl.tasks.digits.mnist import Digits, read_mnist
 

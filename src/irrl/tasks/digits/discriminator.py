@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from irrl.seeding import stream
+from irrl.runs.seeding import stream
 from irrl.tasks.digits.by_hand import Layer, linear, one_by_one, through_relu
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import CLASSES

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from irrl.diagnostics import discriminator_health
-from irrl.models import device_to_look
-from irrl.parallel import Map, parts_in_parallel
+from irrl.nn.models import device_to_look
+from irrl.nn.parallel import Map, parts_in_parallel
 from irrl.rewards import reward
-from irrl.seeding import stream
+from irrl.runs.seeding import stream
 from irrl.tasks.digits.config import DIGIT, DigitsConfig
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.discriminator import Discriminator

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from irrl.plots import draw_curves, plt
-from irrl.report import group_by_reward, learning_curves, require_alike
-from irrl.run import Run
+from irrl.analysis.plots import draw_curves, plt
+from irrl.analysis.compare import group_by_reward, learning_curves, require_alike
+from irrl.runs.run import Run
 
 METRICS = ("accuracy", "best_accuracy", "test_accuracy", "steps", "seconds")
 """What a comparison of digit runs reports."""

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from irrl.checkpoint import checkpoint_paths, load_checkpoint
+from irrl.runs.checkpoint import checkpoint_paths, load_checkpoint
 from irrl.errors import UserError
-from irrl.models import device_to_look
+from irrl.nn.models import device_to_look
 from irrl.noise import describe_delta, measured_noise, predicted_noise
-from irrl.plots import colour_of, plt, tidy
+from irrl.analysis.plots import colour_of, plt, tidy
 from irrl.rewards import REWARDS
-from irrl.run import CHECKPOINTS, Run
+from irrl.runs.run import CHECKPOINTS, Run
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import CLASSES, Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.discriminator import Discriminator

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from irrl import cache
-from irrl.cache import Progress, read_url
-from irrl.checkpoint import write_atomic
+from irrl.nn.cache import Progress, read_url
+from irrl.runs.checkpoint import write_atomic
 from irrl.errors import UserError
 
 FILES = {

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from irrl.errors import UserError
-from irrl.models import device_to_look
-from irrl.plots import check_format, plt, save_figure
-from irrl.run import Run
+from irrl.nn.models import device_to_look
+from irrl.analysis.plots import check_format, plt, save_figure
+from irrl.runs.run import Run
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from irrl.losses import gaussian_log_prob
-from irrl.seeding import stream
+from irrl.runs.seeding import stream
 from irrl.tasks.digits.by_hand import Bounded, Layer, linear, one_by_one, through_relu
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.discriminator import Memory, Step

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from irrl.seeding import stream
+from irrl.runs.seeding import stream
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.discriminator import Discriminator, Memory
 from irrl.tasks.digits.policy import Mind, Policy

@@ -4,7 +4,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from irrl.plots import plt
+from irrl.analysis.plots import plt
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import layout_of, train_and_validation
 

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from irrl.checkpoint import Checkpoint
+from irrl.runs.checkpoint import Checkpoint
 from irrl.errors import UserError
-from irrl.models import (
+from irrl.nn.models import (
     ORACLE,
     check_settings,
     fill,
@@ -21,7 +21,7 @@ from irrl.models import (
     tensors_of,
     to_arrays,
 )
-from irrl.seeding import stream
+from irrl.runs.seeding import stream
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.discriminator import Discriminator, make_discriminator
 from irrl.tasks.digits.policy import Policy

@@ -14,14 +14,14 @@ from array_api_compat import array_namespace
 from torch import Tensor
 
 from irrl.diagnostics import discriminator_health
-from irrl.distributed import ALONE, World, current_world
+from irrl.nn.distributed import ALONE, World, current_world
 from irrl.errors import UserError
 from irrl.losses import baseline_loss, entropy, reinforce_loss
-from irrl.models import choose_device
-from irrl.parallel import Map, parts_in_parallel, set_gradients
+from irrl.nn.models import choose_device
+from irrl.nn.parallel import Map, parts_in_parallel, set_gradients
 from irrl.returns import gains, lambda_returns
 from irrl.rewards import reward
-from irrl.run import Run
+from irrl.runs.run import Run
 from irrl.tasks.digits.config import DigitsConfig
 from irrl.tasks.digits.data import (
     CLASSES,

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from irrl.config import Config, setting
+from irrl.runs.config import Config, setting
 from irrl.errors import UserError
-from irrl.rewards import DISDAIN_BONUS_WEIGHT, REWARDS, unknown_name
+from irrl.errors import unknown_name
+from irrl.rewards import DISDAIN_BONUS_WEIGHT, REWARDS
 from irrl.tasks.skills.map import map_text, read_map
 
 BONUS_WEIGHTS = {"none": 0.0, "disagreement": DISDAIN_BONUS_WEIGHT, "visits": 100.0}

@@ -8,11 +8,11 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from irrl.checkpoint import checkpoint_paths, load_checkpoint
+from irrl.runs.checkpoint import checkpoint_paths, load_checkpoint
 from irrl.errors import UserError
-from irrl.plots import COLUMN, colour_of, draw_curves, plt
-from irrl.report import group_by_reward, learning_curves
-from irrl.run import CHECKPOINTS, Run
+from irrl.analysis.plots import COLUMN, colour_of, draw_curves, plt
+from irrl.analysis.compare import group_by_reward, learning_curves
+from irrl.runs.run import CHECKPOINTS, Run
 from irrl.tasks.skills.map import RoomMap, read_map
 
 METRICS = ("n_skills", "n_skills_greedy", "cells_reached", "seconds")

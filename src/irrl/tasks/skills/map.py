@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from irrl.rewards import unknown_name
+from irrl.errors import unknown_name
 
 ACTIONS = ("noop", "up", "down", "left", "right")
 _STEPS = ((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from irrl.errors import UserError
-from irrl.seeding import stream
+from irrl.runs.seeding import stream
 from irrl.tasks.skills.config import SkillsConfig
 from irrl.tasks.skills.map import ACTIONS, RoomMap
 

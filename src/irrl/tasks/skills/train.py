@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numba import njit, types
 
-from irrl.distributed import current_world
+from irrl.nn.distributed import current_world
 from irrl.errors import UserError
 from irrl.rewards import LOG_FLOOR, Reward, clip_at_prior, reward
-from irrl.run import Run
-from irrl.seeding import stream
+from irrl.runs.run import Run
+from irrl.runs.seeding import stream
 from irrl.tasks.skills import kernels
 from irrl.tasks.skills.config import SkillsConfig
 from irrl.tasks.skills.evaluate import evaluate

@@ -1,0 +1,133 @@
+"""Make the runs behind `results/`, and write `docs/results.md` and the README's tables from them.
+
+    python evidence/results.py              the quick ones: a quarter of an hour on two cores
+    python evidence/results.py NAME ...     these; --list says which there are
+    python evidence/results.py --no-runs    only write the documents anew
+
+Runs go to `runs/results/`; what is finished is not run again.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+
+from documents import write_documents
+from studies import (
+    COLUMNS,
+    FAST,
+    FAST_DT,
+    ORACLE_RUN,
+    RESULTS,
+    ROOT,
+    SCENES,
+    STUDIES,
+    THREE,
+    Study,
+)
+
+from irrl.tasks.digits.config import PLACEMENTS
+
+RUNS = ROOT / "runs" / "results"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("studies", nargs="*", metavar="NAME", help="studies to run")
+    parser.add_argument("--no-runs", action="store_true", help="only write the documents")
+    parser.add_argument("--list", action="store_true", help="list the studies")
+    options = parser.parse_args()
+    if options.list:
+        for name, study in STUDIES.items():
+            long = f" ({study.hours} hours on two cores)" if study.hours else ""
+            print(f"{name}: {study.title}{long}")
+        return
+    if unknown := set(options.studies) - set(STUDIES):
+        parser.error(f"no study {', '.join(sorted(unknown))}; --list says which there are")
+    if not options.no_runs:
+        RESULTS.mkdir(exist_ok=True)
+        quick = [name for name, study in STUDIES.items() if not study.hours]
+        for name in options.studies or quick:
+            run_study(name, STUDIES[name])
+        irrl("rewards", "--plot", "results/rewards.png")
+        irrl("noise", "theory", "-o", "results/noise-theory.png")
+        look_at_digits()
+        look_at_counting()
+    write_documents()
+
+
+def look_at_digits() -> None:
+    """What is measured and drawn of runs that are there."""
+    draw("reward-comparison", "digits-rewards", "ram", "ram-leak", "dt-ram", "dt-ram-leak")
+    draw("oracle-reward", "digits-oracle", "ram", "ram-leak", "oracle")
+    keep_calibration("digits-ram", "digits-ram-leak", "digits-dt-ram", "digits-dt-ram-leak")
+    runs = [f"runs/results/digits-ram/{name}/seed-0" for name in THREE.split(",")]
+    if all((ROOT / run / "summary.json").exists() for run in (*runs, ORACLE_RUN)):
+        irrl("noise", "measure", *runs, "--oracle", ORACLE_RUN, "-o", "results/digits-noise.png")
+        keep_sheet("digits-play.png", *runs)
+    if all((ROOT / run / "summary.json").exists() for run in (FAST, FAST_DT)):
+        keep_sheet("digits-play-fast.png", FAST, FAST_DT)
+    if (ROOT / FAST / "summary.json").exists():
+        found = {p: irrl("eval", FAST, "--placement", p, "--json") for p in PLACEMENTS}
+        accuracy = {p: json.loads(text)["test_accuracy"] for p, text in found.items()}
+        (RESULTS / "digits-placement.json").write_text(json.dumps(accuracy, indent=1) + "\n")
+
+
+def draw(figure: str, name: str, *of_digits: str) -> None:
+    """A figure of the paper, of studies that are there."""
+    folders = [f"runs/results/digits-{study}" for study in of_digits]
+    if all((ROOT / folder / "comparison.json").exists() for folder in folders):
+        irrl("figure", figure, *folders, "-o", f"results/{name}.png")
+
+
+def keep_calibration(*studies: str) -> None:
+    """How far posteriors are from how often they are right, for each seed of each reward."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for study in studies:
+        for path in sorted((RUNS / study).glob("*/seed-*/summary.json")):
+            error = json.loads(path.read_text())["discriminator_calibration_error"]
+            found.setdefault(study, {}).setdefault(path.parts[-3], []).append(error)
+    if len(found) == len(studies):
+        (RESULTS / "digits-calibration.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
+def look_at_counting() -> None:
+    runs = [f"runs/results/counting/{name}/seed-0" for name in THREE.split(",")]
+    if all((ROOT / run / "summary.json").exists() for run in runs):
+        keep_sheet("counting-play.png", *runs, "--images", "3")
+
+
+def keep_sheet(name: str, *arguments: str) -> None:
+    """Play, and keep the sheet; the animation stays with the runs."""
+    irrl("play", *arguments, "--seed", "0", "-o", f"runs/results/{name}")
+    shutil.copy(RUNS / name, RESULTS / name)
+
+
+def run_study(name: str, study: Study) -> None:
+    if study.task == "counting":
+        irrl(*SCENES, "--out", "scenes")
+    irrl("compare", *study.flags.split(), "--out", f"runs/results/{name}")
+    target = RESULTS / name
+    target.mkdir(exist_ok=True)
+    for file in ("comparison.json", "comparison.png"):
+        shutil.copy(RUNS / name / file, target / file)
+    curves = {}
+    for metrics in sorted((RUNS / name).glob("*/seed-*/metrics.jsonl")):
+        rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+        key = f"{metrics.parent.parent.name}/{metrics.parent.name}"
+        merit = COLUMNS[study.task].metrics[0]
+        curves[key] = [[row["step"], round(row[merit], 2)] for row in rows]
+    (target / "curves.json").write_text(json.dumps(curves) + "\n")
+
+
+def irrl(*arguments: str) -> str:
+    print("irrl", *arguments, flush=True)
+    command = [sys.executable, "-m", "irrl", *arguments]
+    done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    print(done.stdout, flush=True)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()

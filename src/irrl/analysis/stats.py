@@ -1,0 +1,258 @@
+"""Statistics over seeds: small samples, so intervals always stand beside the numbers."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from irrl.runs.seeding import stream
+
+
+class Estimate(NamedTuple):
+    """A statistic over seeds with its 95 % interval, which a single seed does not have."""
+
+    value: float
+    low: float | None
+    high: float | None
+    seeds: int
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{self.value:.1f}"
+        return f"{self.value:.1f} [{self.low:.1f}, {self.high:.1f}]"
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def interquartile_mean(values: NDArray, axis: int = -1) -> Any:
+    """Mean of the middle half: the lowest and the highest quarter are left out.
+
+    Where a quarter is not a whole number of values, those on the border count in part.
+    """
+    ordered = np.sort(np.moveaxis(np.asarray(values, dtype=float), axis, -1), axis=-1)
+    n = ordered.shape[-1]
+    edges = np.arange(n + 1)
+    overlap = np.clip(np.minimum(edges[1:], 0.75 * n) - np.maximum(edges[:-1], 0.25 * n), 0.0, 1.0)
+    return ordered @ (overlap / overlap.sum())
+
+
+def mean_estimate(values: ArrayLike, confidence: float = 0.95) -> Estimate:
+    """Mean of one value per seed with its t interval.
+
+    A percentile bootstrap of five seeds covers the mean in 83 % of cases where it promises 95;
+    the t interval keeps its promise as far as seeds are normally distributed.
+    """
+    sample = _one_per_seed(values)
+    middle = float(sample.mean())
+    if sample.size == 1:
+        return Estimate(middle, None, None, 1)
+    error = float(sample.std(ddof=1)) / math.sqrt(sample.size)
+    reach = t_quantile(0.5 + 0.5 * confidence, sample.size - 1) * error
+    return Estimate(middle, middle - reach, middle + reach, sample.size)
+
+
+def bootstrap_estimate(
+    values: ArrayLike,
+    statistic: Callable[[NDArray], Any] = interquartile_mean,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+) -> Estimate:
+    """A statistic of one value per seed with its percentile bootstrap interval.
+
+    For many seeds: below about ten the interval is too narrow. The resampling is seeded, so
+    the same values always give the same interval.
+    """
+    sample = _one_per_seed(values)
+    if sample.size == 1:
+        return Estimate(float(statistic(sample)), None, None, 1)
+    picks = stream(0, "evaluation").integers(sample.size, size=(resamples, sample.size))
+    tail = 50.0 * (1.0 - confidence)
+    low, high = np.percentile(statistic(sample[picks]), [tail, 100.0 - tail])
+    return Estimate(float(statistic(sample)), float(low), float(high), sample.size)
+
+
+def stratified_estimate(
+    groups: Sequence[ArrayLike],
+    statistic: Callable[[NDArray], Any] = interquartile_mean,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+) -> Estimate:
+    """A statistic over the seeds of several tasks; each task keeps its seeds in the bootstrap.
+
+    Values must be on one scale, such as shares of a number known for each task.
+    """
+    samples = [_one_per_seed(group) for group in groups]
+    together = np.concatenate(samples)
+    value = float(statistic(together))
+    if max(map(len, samples)) == 1:  # nothing varies within a task
+        return Estimate(value, None, None, together.size)
+    random = stream(0, "evaluation")
+    drawn = [s[random.integers(s.size, size=(resamples, s.size))] for s in samples]
+    tail = 50.0 * (1.0 - confidence)
+    low, high = np.percentile(statistic(np.concatenate(drawn, axis=1)), [tail, 100.0 - tail])
+    return Estimate(value, float(low), float(high), together.size)
+
+
+# --- is A above B? ---
+
+
+def probability_of_improvement(
+    a: ArrayLike, b: ArrayLike, confidence: float = 0.95, resamples: int = 10_000
+) -> Estimate:
+    """How often a seed of A is above a seed of B, ties as half, with its bootstrap interval.
+
+    Mann and Whitney's U over the number of pairs. Where all of A is above all of B, no resample is
+    otherwise: the interval shrinks to a point, and the permutation test says what that is worth.
+    """
+    a, b = _one_per_seed(a), _one_per_seed(b)
+    above = (a[:, None] > b) + 0.5 * (a[:, None] == b)  # pairs
+    value, seeds = float(above.mean()), min(a.size, b.size)
+    if seeds == 1:
+        return Estimate(value, None, None, 1)
+    random = stream(0, "evaluation")
+    shares = [random.multinomial(n, np.full(n, 1.0 / n), size=resamples) / n for n in above.shape]
+    tail = 50.0 * (1.0 - confidence)
+    resampled = np.sum((shares[0] @ above) * shares[1], axis=1)
+    low, high = np.percentile(resampled, [tail, 100.0 - tail])
+    return Estimate(value, float(low), float(high), seeds)
+
+
+EXACT_UP_TO = 20_000  # ways to deal the seeds: ten against six, eight against eight
+
+
+def permutation_test(a: ArrayLike, b: ArrayLike, resamples: int = 20_000) -> float:
+    """One-sided p of "A above B": how often chance alone puts the mean of A this far above B's.
+
+    All ways to deal the values to A and B are counted where there are few enough; else a seeded
+    sample of them, to which the one that was seen is added. Three seeds a side cannot get below
+    1/20, five not below 1/252.
+    """
+    a, b = _one_per_seed(a), _one_per_seed(b)
+    values, observed = np.concatenate([a, b]), float(a.sum())
+    slack = 1e-9 * (1.0 + np.abs(values).sum())  # the same sum in another order
+    ways = math.comb(values.size, a.size)
+    if ways <= EXACT_UP_TO:
+        picks = np.array(list(combinations(range(values.size), a.size)))
+        return float(np.mean(values[picks].sum(axis=1) >= observed - slack))
+    shuffled = stream(0, "evaluation").permuted(np.tile(values, (resamples, 1)), axis=1)
+    sums = shuffled[:, : a.size].sum(axis=1)
+    return float((1 + np.count_nonzero(sums >= observed - slack)) / (1 + resamples))
+
+
+# --- learning curves ---
+
+
+def area_under_curve(steps: ArrayLike, values: ArrayLike) -> Any:
+    """Mean height of curves over their steps, by trapezoids: in units of the values.
+
+    ``values`` has shape (..., steps); one number for each curve.
+    """
+    x, y = _curve(steps, values)
+    if x.size == 1:
+        return y[..., 0]
+    return np.sum(0.5 * (y[..., 1:] + y[..., :-1]) * np.diff(x), axis=-1) / (x[-1] - x[0])
+
+
+def steps_to(threshold: float, steps: ArrayLike, values: ArrayLike) -> float | None:
+    """Steps after which a curve first reaches a threshold, None if it never does.
+
+    Between two evaluations the curve is taken as a straight line.
+    """
+    x, y = _curve(steps, values)
+    if not (y >= threshold).any():
+        return None
+    n = int(np.argmax(y >= threshold))
+    if n == 0:
+        return float(x[0])
+    share = (threshold - y[n - 1]) / (y[n] - y[n - 1])
+    return float(x[n - 1] + share * (x[n] - x[n - 1]))
+
+
+class Reached(NamedTuple):
+    """Median over seeds of the steps to a threshold; None stands for never."""
+
+    median: float | None
+    low: float | None
+    high: float | None
+    reached: int
+    seeds: int
+
+    def __str__(self) -> str:
+        share = f"({self.reached} of {self.seeds})"
+        if self.median is None:
+            return f"{'never for most' if self.reached else 'never'} {share}"
+        if self.seeds == 1:
+            return f"{short_number(self.median)} {share}"
+        ends = ("never" if end is None else short_number(end) for end in (self.low, self.high))
+        return f"{short_number(self.median)} [{', '.join(ends)}] {share}"
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def reached_estimate(steps: Sequence[float | None], confidence: float = 0.95) -> Reached:
+    """Median steps over seeds, of which some never arrive: they count as later than all others.
+
+    A mean over those that arrive would flatter; a median of all is right as long as half arrive.
+    The interval is between two of the ordered seeds, whatever their distribution. Below six seeds
+    it is their whole range, which holds the median in 75 % of cases for three, 94 % for five.
+    """
+    if not steps:
+        raise ValueError("steps must hold one number, or None, per seed")
+    ordered = np.sort([math.inf if s is None else s for s in steps])
+    n, k = ordered.size, 1
+    while 2.0 * _binomial_up_to(k, n) <= 1.0 - confidence:
+        k += 1
+    middle = 0.5 * (ordered[(n - 1) // 2] + ordered[n // 2])
+    median, low, high = (_finite(x) for x in (middle, ordered[k - 1], ordered[-k]))
+    return Reached(median, low, high, int(np.isfinite(ordered).sum()), n)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _binomial_up_to(k: int, n: int) -> float:
+    """Probability of at most k heads in n tosses."""
+    return sum(math.comb(n, i) for i in range(k + 1)) / 2.0**n
+
+
+def short_number(value: float) -> str:
+    """A count of steps in few letters: 474, 61.5k, 1.2M."""
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if value >= 0.9995 * size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.3g}"
+
+
+def _curve(steps: ArrayLike, values: ArrayLike) -> tuple[NDArray, NDArray]:
+    x, y = np.asarray(steps, dtype=float), np.asarray(values, dtype=float)
+    if x.ndim != 1 or x.size == 0 or y.shape[-1:] != x.shape:
+        raise ValueError(f"values must have one number per step, got {y.shape} for {x.shape}")
+    if np.any(np.diff(x) <= 0) or np.isnan(y).any():
+        raise ValueError("steps must increase, and values contain no NaN")
+    return x, y
+
+
+@cache
+def t_quantile(probability: float, freedom: int) -> float:
+    """Quantile of Student's t, by integrating and inverting its density."""
+    angle = np.linspace(0.0, math.pi / 2, 20_001)  # t = sqrt(freedom) tan(angle)
+    density = np.cos(angle) ** (freedom - 1)
+    area = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]))])
+    wanted = (2.0 * probability - 1.0) * area[-1]
+    return math.sqrt(freedom) * math.tan(float(np.interp(wanted, area, angle)))
+
+
+def _one_per_seed(values: ArrayLike) -> NDArray[np.float64]:
+    sample = np.asarray(values, dtype=float)
+    if sample.ndim != 1 or sample.size == 0:
+        raise ValueError(f"values must hold one number per seed, got shape {sample.shape}")
+    if np.isnan(sample).any():
+        raise ValueError("values contains NaN")
+    return sample

@@ -1,0 +1,148 @@
+"""How the command line reads its arguments: one line for an error, a flag for every setting."""
+
+import argparse
+import dataclasses
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from irrl.errors import UserError
+
+if TYPE_CHECKING:
+    from irrl.runs.config import Config
+
+
+class Parser(argparse.ArgumentParser):
+    """Errors in one line that says where to look, exit code 2; no abbreviated flags."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"irrl: error: {message} (see `{self.prog} --help`)\n")
+
+    def option(self, *flags: str, default: Any, metavar: str, help: str) -> None:
+        """An option that says its default; its type is that of the default."""
+        self.add_argument(
+            *flags,
+            default=default,
+            type=type(default),
+            metavar=metavar,
+            help=f"{help} (default: %(default)s)",
+        )
+
+
+def parse_settings(
+    parser: Parser, arguments: list[str], without: tuple[str, ...] = ()
+) -> tuple[argparse.Namespace, dict[str, Any]]:
+    """Parse TASK, --preset, the options of the verb, and a flag for every setting of the task.
+
+    Returns all options, and apart from them the settings that were given.
+    """
+    from irrl.presets import DEFAULT_PRESET
+    from irrl.tasks import CONFIGS, make_config
+
+    parser.add_argument("task", metavar="TASK", help=", ".join(CONFIGS))
+    parser.option(
+        "--preset",
+        default=DEFAULT_PRESET,
+        metavar="NAME",
+        help="see `irrl presets`",
+    )
+    task = first_word(parser, arguments, CONFIGS.__contains__)
+    defaults = make_config(task, known_options(parser, arguments).preset)
+    names = setting_names(task, without)
+    add_settings(parser, defaults, names)
+    options = parser.parse_args(arguments)
+    return options, given_settings(options, names)
+
+
+def first_word(parser: Parser, arguments: list[str], fits: Callable[[str], bool]) -> str:
+    """The first argument that fits, else the first that is no flag; without one, end here."""
+    words = [a for a in arguments if not a.startswith("-")]
+    word = next(filter(fits, words), words[0] if words else None)
+    if word is None:
+        parser.parse_args(arguments)  # shows the help, or says what is missing
+    return str(word)
+
+
+def known_options(parser: Parser, arguments: list[str]) -> argparse.Namespace:
+    """The options known so far, before there are flags for all settings."""
+    return parser.parse_known_args([w for w in arguments if w not in ("-h", "--help")])[0]
+
+
+def setting_names(task: str, without: Collection[str] = ()) -> list[str]:
+    from irrl.tasks import config_class
+
+    return [f.name for f in dataclasses.fields(config_class(task)) if f.name not in without]
+
+
+def add_settings(
+    parser: Parser,
+    defaults: "Config",
+    names: Sequence[str],
+    reader: Callable[[Callable[[str], Any], Any], Callable[[str], Any]] = lambda parse, _: parse,
+) -> None:
+    """Add a flag for each of these settings.
+
+    ``reader`` makes of the parser of one value, and its default, what reads the flag.
+    """
+    from irrl.runs.config import flag_name, value_type
+
+    if not names:
+        return
+    cls = type(defaults)
+    group = parser.add_argument_group(f"settings of {cls.task}", cls.__doc__)
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    for name in names:
+        kind, _ = value_type(cls, name)
+        default = getattr(defaults, name)
+        group.add_argument(
+            f"--{flag_name(name)}",
+            dest=name,
+            type=reader(yes_or_no if kind is bool else kind, default),
+            metavar="YES|NO" if kind is bool else kind.__name__.upper(),
+            default=argparse.SUPPRESS,
+            help=fields[name].metadata["help"].replace("%", "%%") + f" (default: {default})",
+        )
+
+
+def given_settings(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in names if hasattr(options, name)}
+
+
+def yes_or_no(text: str) -> bool:
+    words = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+    if text.lower() not in words:
+        raise argparse.ArgumentTypeError(f"expected yes or no, got {text!r}")
+    return words[text.lower()]
+
+
+def at_least(options: argparse.Namespace, smallest: int, *names: str) -> None:
+    for name in names:
+        value = getattr(options, name)
+        if value < smallest:
+            from irrl.runs.config import flag_name
+
+            raise UserError(f"{flag_name(name)} must be at least {smallest}, got {value}")
+
+
+def reward_names(text: str | None) -> list[str]:
+    """Rewards from a list with commas, each once."""
+    from irrl.errors import unknown_name
+    from irrl.rewards import REWARDS
+
+    names = list(dict.fromkeys(name for name in (text or "").replace(" ", "").split(",") if name))
+    for name in names:
+        if name not in REWARDS:
+            raise UserError(unknown_name("reward", name, REWARDS))
+    return names
+
+
+def curve_names(names: list[str]) -> list[str]:
+    """The same, if each is a function of the posterior alone."""
+    from irrl.rewards import REWARDS
+
+    for name in names:
+        if REWARDS[name].shape is None or REWARDS[name].needs_ensemble:
+            raise UserError(f"{name} is not a function of the posterior alone: it has no curve")
+    return names

@@ -1,0 +1,241 @@
+"""The command line: verbs only. The work is done elsewhere, and imported when it is needed."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from irrl.cli.data import run_data
+from irrl.nn.distributed import current_world, joined
+from irrl.errors import UserError
+from irrl.cli.flags import Parser, add_settings, at_least, first_word, given_settings, parse_settings
+from irrl.cli.rewards import run_noise, run_rewards
+from irrl.cli.show import run_figure, run_report
+from irrl.cli.sweep import run_compare, run_sweep
+
+ABOUT = "irrl: train a policy on rewards from a discriminator that is still learning itself."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a verb; return the exit code: 0 done, 1 some runs failed, 2 impossible, 130 stopped."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    verb = arguments[0] if arguments else "--help"
+    if verb in ("-h", "--help"):
+        print(_overview())
+        return 0
+    if verb == "--version":
+        from importlib.metadata import version
+
+        print(f"irrl {version('irrl')}")
+        return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as on Ctrl-C, in order
+    try:
+        if verb not in VERBS:
+            from irrl.errors import unknown_name
+
+            raise UserError(unknown_name("command", verb, VERBS))
+        summary, run_verb = VERBS[verb]
+        with joined() as world:
+            if world.size > 1 and verb not in ("train", "resume"):
+                raise UserError(f"irrl {verb} is for one process; start it without torchrun")
+            return run_verb(Parser(prog=f"irrl {verb}", description=summary), arguments[1:])
+    except UserError as error:
+        print(f"irrl: error: {error}", file=sys.stderr)
+        return 2
+    except (OSError, MemoryError, OverflowError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        print(f"irrl: error: {error or type(error).__name__}", file=sys.stderr)
+        return 2
+    except RuntimeError as error:
+        if "allocate memory" not in str(error) and "out of memory" not in str(error):
+            raise
+        print(f"irrl: error: not enough memory: {str(error).splitlines()[0]}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nirrl: stopped; what was checkpointed can be resumed", file=sys.stderr)
+        return 130
+
+
+def _overview() -> str:
+    lines = [ABOUT, "", "usage: irrl COMMAND ...", ""]
+    lines += [f"  {name:<9} {summary}" for name, (summary, _) in VERBS.items()]
+    lines += ["", "`irrl COMMAND --help` tells more, `irrl --version` the version."]
+    return "\n".join(lines)
+
+
+# --- training ---
+
+
+def _train(parser: Parser, arguments: list[str]) -> int:
+    parser.add_argument("--out", metavar="DIR", help="run folder (default: below runs/)")
+    parser.add_argument("--tensorboard", action="store_true", help="also write DIR/tensorboard")
+    options, given = parse_settings(parser, arguments)
+    from irrl import tasks
+    from irrl.runs.run import Run
+
+    config = tasks.make_config(options.task, options.preset, **given)
+    tasks.check(config)
+    settings = config.to_json()
+    name = f"{options.task}-{options.preset}-{settings['reward']}-seed{settings['seed']}"
+    folder = Path("runs") / name if options.out is None else options.out
+    run = current_world().once(lambda: Run.create(folder, config))
+    return _train_and_tell(run, options.tensorboard)
+
+
+def _resume(parser: Parser, arguments: list[str]) -> int:
+    parser.add_argument("run", metavar="DIR", help="folder of the run")
+    parser.add_argument("--tensorboard", action="store_true", help="also write DIR/tensorboard")
+    options = parser.parse_args(arguments)
+    from irrl.tasks import open_run
+
+    world = current_world()
+    run = world.once(lambda: open_run(options.run))
+    if world.once(lambda: run.is_finished):
+        world.once(run.rows)  # damage should not go unnoticed
+        print(f"{run.folder} is finished already")
+        _print_figures(world.once(run.summary))
+        return 0
+    return _train_and_tell(run, options.tensorboard)
+
+
+def _train_and_tell(run: Any, tensorboard: bool) -> int:
+    from irrl import tasks
+    from irrl.runs.progress import Bars
+    from irrl.runs.run import resume_command
+
+    total = tasks.config_of(run).total_steps
+    with Bars(tasks.MERIT[run.task]) as bars:
+        run.listeners.append(lambda row: bars.update(str(run.folder), row["step"], total, row))
+        if tensorboard:
+            from irrl.runs.tensorboard import follow
+
+            follow(run)
+        try:
+            summary = tasks.train(run)
+        except KeyboardInterrupt:
+            print(f"\nirrl: stopped; go on with `{resume_command(run.folder)}`", file=sys.stderr)
+            return 130
+    print(run.folder)
+    _print_figures(summary)
+    return 0
+
+
+def _eval(parser: Parser, arguments: list[str]) -> int:
+    parser.add_argument(
+        "run",
+        metavar="DIR",
+        help="folder of a run, finished or not; `irrl eval DIR --help`: how its test may differ",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    import json
+
+    from irrl import tasks
+
+    run = tasks.open_run(first_word(parser, arguments, lambda word: Path(word).is_dir()))
+    config = tasks.config_of(run)
+    add_settings(parser, config, config.testable)
+    options = parser.parse_args(arguments)
+    step, row = tasks.evaluate(run, given_settings(options, config.testable))
+    if options.json:
+        print(json.dumps({"step": step, **row}, indent=1))
+    else:
+        print(f"{options.run} at step {step}")
+        _print_figures(row)
+    return 0
+
+
+def _print_figures(figures: dict[str, Any]) -> None:
+    for name, value in figures.items():
+        if isinstance(value, int):
+            print(f"  {name:<32} {value:,}")
+        elif isinstance(value, float):
+            print(f"  {name:<32} {value:,.4f}" if value < 1000 else f"  {name:<32} {value:,.0f}")
+
+
+# --- looking at runs ---
+
+
+def _play(parser: Parser, arguments: list[str]) -> int:
+    parser.add_argument("runs", nargs="+", metavar="DIR", help="run folders, shown side by side")
+    parser.option("--images", default=8, metavar="N", help="episodes of each run, drawn at random")
+    parser.add_argument("--seed", type=int, metavar="N", help="of that choice (default: any; told)")
+    parser.option("-o", "--output", default="play.png", metavar="FILE", help="PNG; a GIF beside it")
+    options = parser.parse_args(arguments)
+    at_least(options, 1, "images")
+    import secrets
+
+    from irrl.tasks import open_run, task_module
+
+    runs = [open_run(folder) for folder in options.runs]
+    if len({run.task for run in runs}) > 1:
+        raise UserError("runs of different tasks cannot be played side by side")
+    seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
+    if seed < 0:
+        raise UserError(f"seed must be zero or positive, got {seed}")
+    play = task_module(runs[0].task, "play")
+    written = play.save_play(runs, options.images, seed, Path(options.output))
+    print(f"seed {seed}", *written, sep="\n")
+    return 0
+
+
+def _plot(parser: Parser, arguments: list[str]) -> int:
+    parser.add_argument("runs", nargs="+", metavar="DIR", help="run folders, or folders of runs")
+    parser.option(
+        "-o", "--output", default="comparison.png", metavar="FILE", help="PNG, SVG or PDF"
+    )
+    options = parser.parse_args(arguments)
+    from irrl.analysis.plots import save_figure
+    from irrl.runs.run import find_runs
+    from irrl.tasks import open_run
+
+    runs = [open_run(run.folder) for run in find_runs(options.runs)]
+    print(save_figure(_task_figures(runs[0].task).comparison_figure(runs), options.output))
+    return 0
+
+
+def _task_figures(task: str) -> Any:
+    from irrl.tasks import task_module
+
+    return task_module(task, "figure")
+
+
+# --- looking things up ---
+
+
+def _presets(parser: Parser, arguments: list[str]) -> int:
+    parser.parse_args(arguments)
+    from irrl.runs.config import flag_name
+    from irrl.presets import DEFAULT_PRESET, PRESETS
+
+    for task, presets in PRESETS.items():
+        for name, preset in presets.items():
+            default = " (default)" if name == DEFAULT_PRESET else ""
+            print(f"{task} --preset {name}{default}: {preset.description}")
+            for setting, value in preset.settings.items():
+                print(f"    --{flag_name(setting)} {value}")
+    return 0
+
+
+VERBS: dict[str, tuple[str, Callable[[Parser, list[str]], int]]] = {
+    "train": ("train one run", _train),
+    "resume": ("go on with a run that was stopped", _resume),
+    "eval": ("evaluate the last checkpoint of a run", _eval),
+    "data": ("fetch MNIST, make scenes to count in, show samples of both", run_data),
+    "compare": ("train several rewards over several seeds; table and figure", run_compare),
+    "sweep": ("train a grid of settings, on this machine or a Ray cluster", run_sweep),
+    "play": ("watch a trained policy: a sheet of episodes and a GIF", _play),
+    "plot": ("draw runs that are there, finished or not", _plot),
+    "figure": ("draw a figure of the paper from finished runs; --list", run_figure),
+    "report": ("one page about finished runs: tables, curves, pictures, verdicts", run_report),
+    "presets": ("list the presets of each task", _presets),
+    "rewards": ("list the rewards: formula, range, slope at the prior; --plot", run_rewards),
+    "noise": ("bias and variance of the reward under discriminator noise", run_noise),
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,272 @@
+"""From studies to the parts of a page: headline, tables, curves, pictures, noise."""
+
+import base64
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from irrl.authors import LENGTHS, curve_up_to
+from irrl.errors import UserError
+from irrl.report.figures import first_seeds
+from irrl.report.html import Page, Picture, Section, Table
+from irrl.analysis.plots import ORACLE, colour_of, dashes_of, plt
+from irrl.analysis.compare import REFERENCE, TABLE_NOTE, THRESHOLD, YARDSTICK
+from irrl.runs.run import Run, provenance
+from irrl.report.studies import Row, Study, is_reward, share_of_authors
+from irrl.tasks import MERIT, config_class, task_module
+
+POINTS = 500
+"""Of a curve, at most so many are shown."""
+
+
+def make_page(studies: Sequence[Study], noise: Sequence[Path]) -> Page:
+    runs = [run for study in studies for run in study.runs]
+    made = provenance()
+    commit = f", commit {made['commit'][:10]}" if made["commit"] else ""
+    several = len({study.title for study in studies}) < len(studies)
+    return Page(
+        "Internally rewarded reinforcement learning: report",
+        headline(studies),
+        [made_table(runs), runs_table(runs)],
+        [section(study, several) for study in studies],
+        [noise_section(path) for path in noise],
+        f"Made by `{made['command']}`, irrl {made['irrl']}{commit}. This page needs no network.",
+    )
+
+
+# --- words and tables ---
+
+
+def headline(studies: Sequence[Study]) -> list[str]:
+    lines = []
+    for study in studies:
+        rewards = [row for row in study.rows if is_reward(row.label)]
+        if not rewards:
+            continue
+        best = rewards[0]  # rows are sorted
+        line = f"{study.title} ({study.set_up}): best is {best.label}, {_with_seeds(best)}."
+        own = next((row for row in rewards if row.label == REFERENCE and row.anchor), None)
+        if own is not None and own.anchor is not None:
+            line += f" {REFERENCE} beside the authors' {own.anchor.text}: {own.verdict}."
+        if study.order:
+            line += f" {study.order[0].upper()}{study.order[1:]}."
+        lines.append(line)
+    share = share_of_authors(studies, REFERENCE)
+    if share is not None:
+        ends = "" if share.low is None else f" [{share.low:.2f}, {share.high:.2f}]"
+        lines.append(
+            f"Over all tasks, {REFERENCE} as a share of the authors' number: interquartile mean "
+            f"{share.value:.2f}{ends}, {share.seeds} runs, stratified bootstrap."
+        )
+    return lines
+
+
+def _with_seeds(row: Row) -> str:
+    return f"{row.final} over {len(row.seeds)} seed{'s' * (len(row.seeds) > 1)}"
+
+
+def made_table(runs: Sequence[Run]) -> Table:
+    """Commands, versions and machines, each once."""
+    kinds: dict[tuple[str, ...], int] = {}
+    for run in runs:
+        made = run.provenance()
+        machine = made.get("machine", {})
+        processor = machine.get("processor") or machine.get("system", "?")
+        changes = " with changes" if made.get("dirty") else ""
+        key = (
+            str(made.get("command", "not known")),
+            f"{made.get('irrl', '?')}, {str(made.get('commit'))[:10]}{changes}",
+            f"{processor}, {machine.get('cores')} cores",
+        )
+        kinds[key] = kinds.get(key, 0) + 1
+    rows = [[command, str(n), version, on] for (command, version, on), n in kinds.items()]
+    return Table(["command", "runs", "irrl, commit", "machine"], rows)
+
+
+def runs_table(runs: Sequence[Run]) -> Table:
+    """Hours of each task: what all of this cost."""
+    seconds: dict[str, list[float]] = {}
+    for run in runs:
+        seconds.setdefault(run.task, []).append(float(run.summary().get("seconds", 0.0)))
+    rows = [[t, str(len(s)), f"{sum(s) / 3600:.2f}"] for t, s in seconds.items()]
+    return Table(["task", "finished runs", "hours in all"], rows)
+
+
+def section(study: Study, several: bool) -> Section:
+    lines = [] if several else [f"Set-up: {study.set_up}."]
+    if study.order:
+        lines.append(f"{study.order[0].upper()}{study.order[1:]}.")
+    title = f"{study.title} ({study.set_up})" if several else study.title
+    return Section(title, lines, study_table(study), chart(study), [picture(study)])
+
+
+def study_table(study: Study) -> Table:
+    """A row for each reward; a column is there only if some row has something to say in it."""
+    panels = {**task_module(study.task, "figure").PANELS}
+    merit = MERIT[study.task]
+    reference = next((r.standing.reference for r in study.rows if r.standing), "")
+    columns: dict[str, Callable[[Row], str]] = {
+        "reward": lambda row: row.label,
+        "seeds": lambda row: str(len(row.seeds)),
+        panels[merit]: lambda row: str(row.final),
+        f"authors, {LENGTHS[study.kind]}": lambda row: row.anchor.text if row.anchor else "-",
+        "verdict": lambda row: row.verdict,
+        f"{config_class(study.task).length} to {THRESHOLD:g}": _speed,
+        f"P({reference} above it)": lambda row: str(row.standing) if row.standing else "-",
+    }
+    for metric in study.rows[0].others:
+        columns[metric.replace("_", " ")] = lambda row, m=metric: str(row.others[m])  # type: ignore[misc]
+    columns["interquartile mean"] = lambda row: str(row.interquartile)
+    columns["area"] = lambda row: str(row.area)
+    cells = {title: [show(row) for row in study.rows] for title, show in columns.items()}
+    kept = {title: column for title, column in cells.items() if set(column) != {"-"}}
+    rows = [list(row) for row in zip(*kept.values(), strict=True)]
+    note = f"{TABLE_NOTE} Area: mean height of the curve. Interquartile mean [bootstrap interval]."
+    return Table(list(kept), rows, note)
+
+
+def _speed(row: Row) -> str:
+    theirs = row.anchor.steps_to_80 if row.anchor else None
+    if not row.reached.reached and theirs is None:
+        return "-"
+    return str(row.reached) + (f"; authors ~{theirs:g}" if theirs else "")
+
+
+# --- curves ---
+
+
+def chart(study: Study) -> dict[str, Any]:
+    panels, merit = task_module(study.task, "figure").PANELS, MERIT[study.task]
+    groups = [_group(study, row.label, list(panels)) for row in study.rows]
+    crosses = " Crosses: the authors." if any(g["authors"]["steps"] for g in groups) else ""
+    seeds = "/".join(map(str, sorted({len(row.seeds) for row in study.rows})))
+    band = "Mean and deviation" if seeds != "1" else "One curve"
+    return {
+        "step": config_class(study.task).length,
+        "merit": merit,
+        "metrics": panels,
+        "groups": groups,
+        "caption": f"{band} over {seeds} seed{'s' * (seeds != '1')}; point at a curve to see its "
+        f"seeds.{crosses}",
+    }
+
+
+def _group(study: Study, label: str, metrics: Sequence[str]) -> dict[str, Any]:
+    curves = study.curves[label]
+    steps = curves[metrics[0]][0]
+    kept = thinned(len(steps))
+    values = {m: [_rounded(row[kept]) for row in curves[m][1]] for m in metrics}
+    theirs = next((row.anchor for row in study.rows if row.label == label), None)
+    points = curve_up_to(study.kind, label, float(steps[-1])) if theirs else ([], [])
+    return {
+        "label": label,
+        **line_style(label),
+        "steps": steps[kept].tolist(),
+        "values": values,
+        "authors": {"steps": points[0], "values": points[1]},
+    }
+
+
+def line_style(label: str) -> dict[str, str]:
+    """The colour of a reward is the same everywhere; yardsticks are grey."""
+    if label.endswith(YARDSTICK):
+        return {"colour": "#767676", "dash": "dot"}
+    name = label.removesuffix(ORACLE)
+    dash = "dot" if label.endswith(ORACLE) else {"-": "solid", "--": "dash"}[dashes_of(name)]
+    return {"colour": colour_of(name), "dash": dash}
+
+
+def thinned(length: int, points: int = POINTS) -> np.ndarray:
+    """Which points of a curve are shown: the first, the last, and as many between as may be."""
+    return np.unique(np.linspace(0, length - 1, min(length, points)).round().astype(int))
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    return [float(f"{value:.5g}") for value in values]
+
+
+# --- pictures ---
+
+
+def picture(study: Study) -> Picture:
+    """What the policies of a study do, or why that cannot be shown here."""
+    titles = {
+        "skills": ("Where skills end", "Share of episodes that end in each cell, early to late"),
+        "digits": ("Glimpse paths", "Paths over the same canvases, drawn at random: start yellow, "
+                   "end red, guess and truth above"),
+        "counting": ("Walks", "Walks around the same scenes, drawn at random: views in order, "
+                     "the action below each, and what was said"),
+    }  # fmt: skip
+    title, alt = titles[study.task]
+    firsts = ", ".join(f"{label} seed {g[0].settings['seed']}" for label, g in study.groups.items())
+    try:
+        return Picture(title, f"{alt}. Runs: {firsts}.", data_uri(_drawn(study)))
+    except (UserError, OSError, ImportError) as error:
+        return Picture(title, alt, None, " ".join(str(error).split()))
+
+
+def _drawn(study: Study) -> Figure:
+    if study.task == "skills":
+        return task_module("skills", "figure").occupancy_figure(study.runs)
+    images = {"digits": 6, "counting": 2}[study.task]
+    return task_module(study.task, "play").case_study(first_seeds(study.runs), images, seed=0)
+
+
+def data_uri(figure: Figure) -> str:
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=130, bbox_inches="tight")
+    plt.close(figure)
+    return _uri(content.getvalue())
+
+
+def _uri(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
+
+
+# --- noise ---
+
+
+def find_noise(folders: Sequence[str]) -> list[Path]:
+    """What `irrl noise measure` left in some folders: noise.json, or a name that ends so."""
+    return sorted({path for folder in folders for path in Path(folder).glob("**/*noise.json")})
+
+
+def noise_section(path: Path) -> tuple[str, list[Table], list[Picture]]:
+    try:
+        record = json.loads(path.read_bytes())
+        tables = [_delta_table(record["runs"]), _reward_table(record["runs"])]
+        command = str(record["command"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path} is not what `irrl noise measure` writes") from None
+    title, image = f"Discriminator noise ({path.name})", path.with_suffix(".png")
+    alt = f"Posterior of the true label by the online discriminator less the oracle's: {command}"
+    if not image.exists():
+        return title, tables, [Picture("Violins", alt, None, f"there is no {image.name} beside it")]
+    return title, tables, [Picture("Violins", alt, _uri(image.read_bytes()))]
+
+
+def _delta_table(runs: dict[str, Any]) -> Table:
+    keys = ("mean", "deviation", "skewness", "p_zero_mean", "p_symmetric")
+    rows = [
+        [name, str(d["epoch"]), *(f"{d[k]:.3g}" for k in keys), str(d["samples"])]
+        for name, found in runs.items()
+        for d in found["delta"]
+    ]
+    header = ["run", "epoch", "mean", "deviation", "skewness", "p(zero mean)", "p(symmetric)"]
+    return Table([*header, "canvases"], rows, "The noise itself, and the paper's hypotheses.")
+
+
+def _reward_table(runs: dict[str, Any]) -> Table:
+    keys = ("bias", "predicted_bias", "deviation", "predicted_deviation")
+    rows = [
+        [name, str(r["epoch"]), r["reward"], *(f"{r[k]:.3f}" for k in keys)]
+        for name, found in runs.items()
+        for r in found["rewards"]
+    ]
+    header = ["run", "epoch", "reward", "bias", "2nd order", "deviation", "2nd order"]
+    return Table(header, rows, "What it does to rewards: measured, and predicted (Eq. 5 and 6).")

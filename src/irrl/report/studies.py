@@ -1,0 +1,235 @@
+"""What a report tells: finished runs sorted into studies, and what each of them shows.
+
+A study is runs of one task that agree in everything but reward, oracle and seed. Above the tasks,
+as the command line is.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from irrl.authors import AUTHORS, Anchor
+from irrl.runs.config import flag_name
+from irrl.errors import UserError
+from irrl.analysis.plots import ORACLE
+from irrl.presets import PRESETS
+from irrl.analysis.compare import (
+    BOOKKEEPING,
+    YARDSTICK,
+    Curves,
+    Standing,
+    all_curves,
+    area,
+    group_by_reward,
+    standings,
+    steps_to_threshold,
+)
+from irrl.runs.run import Run
+from irrl.analysis.stats import (
+    Estimate,
+    Reached,
+    bootstrap_estimate,
+    mean_estimate,
+    permutation_test,
+    stratified_estimate,
+)
+from irrl.tasks import MERIT, make_config, task_module
+
+APART = ("reward", "oracle", "walker", "model", "scenes", "backbone_weights", *BOOKKEEPING)
+"""Settings in which runs of a study may differ, or which its title tells."""
+
+AS_IN_THE_PAPER = {
+    "skills": ("map", "codes", "horizon", "initial_value", "bonus"),
+    "digits": ("canvas_size", "clutter", "clutter_size", "placement", "steps", "glimpse_size",
+               "scales"),
+    "counting": ("max_moves", "prior"),
+}  # fmt: skip
+"""Settings that must be those of the `paper` preset for the authors' numbers to apply."""
+
+TITLES = {
+    "skills": "Skill discovery in rooms",
+    "ram": "Hard attention on Cluttered MNIST: RAM",
+    "dt-ram": "Hard attention on Cluttered MNIST: DT-RAM",
+    "counting": "Object counting under occlusion",
+}
+
+
+class Row(NamedTuple):
+    """One reward of a study: every number over its seeds."""
+
+    label: str
+    seeds: list[int]
+    final: Estimate
+    interquartile: Estimate
+    others: dict[str, Estimate]
+    area: Estimate
+    reached: Reached
+    standing: Standing | None
+    anchor: Anchor | None
+    verdict: str
+
+
+class Study(NamedTuple):
+    task: str
+    kind: str  # the task or, of digits, the model: the key to the authors' numbers
+    set_up: str
+    groups: dict[str, list[Run]]
+    curves: dict[str, dict[str, Curves]]  # label -> metric -> curves
+    rows: list[Row]
+    order: str | None
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.kind]
+
+    @property
+    def runs(self) -> list[Run]:
+        return [run for group in self.groups.values() for run in group]
+
+
+# --- sorting ---
+
+
+def sorted_into_studies(runs: Sequence[Run]) -> list[Study]:
+    """Studies in order of tasks, the largest of each first."""
+    versions = {str(run.provenance().get("irrl")) for run in runs}
+    alike: dict[tuple[str, str, str], list[Run]] = {}
+    for run in runs:
+        set_up = set_up_of(run)
+        if len(versions) > 1:
+            set_up += f", irrl {run.provenance().get('irrl')}"
+        alike.setdefault((run.task, run.settings.get("model", run.task), set_up), []).append(run)
+    studies = [study_of(*key, group) for key, group in alike.items()]
+    kinds = list(TITLES)
+    return sorted(studies, key=lambda s: (kinds.index(s.kind), -len(s.runs), s.set_up))
+
+
+def set_up_of(run: Run) -> str:
+    """The nearest preset, and what differs from it."""
+    own = {key: run.settings[key] for key in APART if key in run.settings}
+    found = []
+    for preset in PRESETS[run.task]:
+        try:
+            base = make_config(run.task, preset, **own).to_json()
+        except UserError:  # a preset that this reward does not go with
+            continue
+        changed = {k: v for k, v in run.settings.items() if base[k] != v}
+        found.append((len(changed), preset, changed))
+    if not found:
+        return "settings of its own"
+    _, preset, changed = min(found, key=lambda f: f[0])
+    changed = _without_what_follows(run, preset, own, changed)
+    return ", ".join([preset, *(f"{flag_name(k)} {_shown(v)}" for k, v in changed.items())])
+
+
+def _without_what_follows(
+    run: Run, preset: str, own: dict[str, Any], changed: dict[str, Any]
+) -> dict[str, Any]:
+    """Leave out settings that were filled in from the others."""
+    for key in list(changed):
+        fewer = {k: v for k, v in changed.items() if k != key}
+        try:
+            config = make_config(run.task, preset, **own, **fewer).to_json()
+        except UserError:
+            continue
+        if all(config[k] == v for k, v in run.settings.items()):
+            changed = fewer
+    return changed
+
+
+def _shown(value: Any) -> str:
+    text = str(value)
+    return "of its own" if "\n" in text or len(text) > 40 else text
+
+
+def is_reward(label: str) -> bool:
+    return not label.endswith(YARDSTICK)
+
+
+# --- what a study shows ---
+
+
+def study_of(task: str, kind: str, set_up: str, runs: Sequence[Run]) -> Study:
+    figure = task_module(task, "figure")
+    groups = group_by_reward(runs)
+    curves = {label: all_curves(group, list(figure.PANELS)) for label, group in groups.items()}
+    merit = MERIT[task]
+    finals = {label: [run.summary()[merit] for run in group] for label, group in groups.items()}
+    online = {n: v for n, v in finals.items() if is_reward(n) and not n.endswith(ORACLE)}
+    beside = standings(online)
+    anchors = {n: a for n in online if (a := anchor_of(kind, n, groups[n][0])) is not None}
+    others = [m for m in figure.METRICS if m not in (merit, "seconds")]
+    rows = []
+    for label, group in groups.items():
+        final = mean_estimate(finals[label])
+        rows.append(
+            Row(
+                label,
+                [run.settings["seed"] for run in group],
+                final,
+                bootstrap_estimate(finals[label]),
+                {m: mean_estimate([run.summary()[m] for run in group]) for m in others},
+                area(curves[label][merit]),
+                steps_to_threshold(curves[label][merit]),
+                beside.get(label),
+                anchors.get(label),
+                verdict(final, anchors.get(label)),
+            )
+        )
+    rows.sort(key=lambda row: (not is_reward(row.label), -row.final.value))
+    return Study(task, kind, set_up, groups, curves, rows, order_verdict(online, anchors))
+
+
+def anchor_of(kind: str, reward: str, run: Run) -> Anchor | None:
+    """The authors' number, if the run was set up as theirs in all that makes a task what it is."""
+    paper = make_config(run.task, "paper", reward=reward).to_json()
+    same = all(run.settings[key] == paper[key] for key in AS_IN_THE_PAPER[run.task])
+    return AUTHORS[kind].get(reward) if same else None
+
+
+def verdict(found: Estimate, anchor: Anchor | None) -> str:
+    """Ours beside theirs, in words that follow from the numbers."""
+    if anchor is None:
+        return "-"
+    low = found.value if found.low is None else found.low
+    high = found.value if found.high is None else found.high
+    if low > anchor.high:
+        return f"above by {found.value - anchor.high:.1f}"
+    if found.value >= anchor.low:
+        return "reached"
+    short = f"{anchor.low - found.value:.1f}"
+    return f"below by {short}, within the interval" if high >= anchor.low else f"below by {short}"
+
+
+def order_verdict(finals: dict[str, list[float]], anchors: dict[str, Anchor]) -> str | None:
+    """Whether rewards that the authors tell apart come in the same order here, and how surely."""
+    pairs = [(a, b) for a in anchors for b in anchors if anchors[a].low > anchors[b].high]
+    if not pairs:
+        return None
+    right = [(a, b) for a, b in pairs if np.mean(finals[a]) > np.mean(finals[b])]
+    p = max(permutation_test(finals[a], finals[b]) for a, b in pairs)
+    if len(right) == len(pairs):
+        several = f"all {len(pairs)} pairs" if len(pairs) > 1 else "one pair"
+        sure = "yes" if p <= 0.05 else "yes in the means, but not beyond chance"
+        return f"order as in the paper: {sure} ({several}, largest p = {p:.2g})"
+    wrong = ", ".join(f"{b} above {a}" for a, b in pairs if (a, b) not in right)
+    return f"order as in the paper: no ({len(right)} of {len(pairs)} pairs; {wrong})"
+
+
+def share_of_authors(studies: Sequence[Study], reward: str) -> Estimate | None:
+    """Ours over theirs, over all tasks for which their number is known.
+
+    None below two tasks, or if they have different numbers of seeds: the interquartile mean would
+    leave out the smaller ones.
+    """
+    shares: dict[str, list[float]] = {}
+    for study in studies:
+        row = next((r for r in study.rows if r.label == reward and r.anchor), None)
+        if row is not None and row.anchor is not None and study.kind not in shares:
+            theirs = 0.5 * (row.anchor.low + row.anchor.high)
+            runs = study.groups[reward]
+            shares[study.kind] = [run.summary()[MERIT[study.task]] / theirs for run in runs]
+    if len(shares) < 2 or len({len(values) for values in shares.values()}) > 1:
+        return None
+    return stratified_estimate(list(shares.values()))

@@ -1,0 +1,111 @@
+"""Settings of a run: a frozen dataclass per task, checked when it is made."""
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar, Self
+
+from irrl.errors import UserError
+from irrl.errors import unknown_name
+from irrl.rewards import REWARDS
+
+
+def setting(default: Any, help: str) -> Any:
+    """A field of a configuration; ``help`` is what the command line says about its flag."""
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True)
+class Config:
+    """What the configurations of all tasks share. Every field has a default and a help text."""
+
+    task: ClassVar[str]
+    length: ClassVar[str]  # the setting that says how many steps a run has
+    testable: ClassVar[tuple[str, ...]] = ()  # settings in which a test may differ from training
+    yardsticks: ClassVar[tuple[str, ...]] = ()  # walkers that do not learn where to go
+
+    def __post_init__(self) -> None:
+        """Check the types; tasks go on to check the values."""
+        for f in dataclasses.fields(self):
+            kind, optional = value_type(type(self), f.name)
+            value: Any = getattr(self, f.name)
+            if value is None and optional:
+                continue
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not (number if kind is float else type(value) is kind):
+                raise UserError(f"{flag_name(f.name)} must be {kind.__name__}, got {value!r}")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise UserError(f"{flag_name(f.name)} must be finite, got {value!r}")
+
+    def require(self, names: str, holds: Callable[[Any], bool], expected: str) -> None:
+        """Raise unless each of some settings (names separated by spaces) holds."""
+        for name in names.split():
+            if not holds(getattr(self, name)):
+                raise UserError(
+                    f"{flag_name(name)} must be {expected}, got {getattr(self, name)!r}"
+                )
+
+    def require_known(self, **known: Sequence[str]) -> None:
+        """Raise unless each of some settings is one of its known names."""
+        for name, names in known.items():
+            if getattr(self, name) not in names:
+                raise UserError(unknown_name(flag_name(name), getattr(self, name), names))
+
+    def require_single_reward(self, reward: str) -> None:
+        """Raise unless there is such a reward, and one discriminator is enough for it."""
+        if reward not in REWARDS:
+            raise UserError(unknown_name("reward", reward, REWARDS))
+        if REWARDS[reward].needs_ensemble:
+            raise UserError(f"reward {reward} needs an ensemble, which {self.task} does not have")
+
+    def fill(self, name: str, value: Any) -> None:
+        """Settle a setting that was left open."""
+        if getattr(self, name) is None:
+            object.__setattr__(self, name, value)
+
+    @property
+    def total_steps(self) -> int:
+        return getattr(self, self.length)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"task": self.task, **dataclasses.asdict(self)}
+
+    @classmethod
+    def from_settings(cls, settings: dict[str, Any]) -> Self:
+        """Build a configuration from names and values; an unknown name is an error."""
+        known = [f.name for f in dataclasses.fields(cls)]
+        for name in settings:
+            if name not in known:
+                raise UserError(unknown_name("setting", name, known))
+        return cls(**settings)
+
+
+SCHEDULES = ("constant", "cosine")
+
+
+def share_left(schedule: str, done: float, total: float) -> float:
+    """What a schedule leaves of a setting on the way: all of it, or a cosine from 1 to 0."""
+    return 0.5 * (1.0 + math.cos(math.pi * done / total)) if schedule == "cosine" else 1.0
+
+
+def flag_name(name: str) -> str:
+    """How the command line spells a setting, without the dashes in front."""
+    return name.rstrip("_").replace("_", "-")
+
+
+def value_type(cls: type, name: str) -> tuple[type, bool]:
+    """The type of a setting, and whether it may be left open (None)."""
+    hint = _type_hints(cls)[name]
+    if isinstance(hint, types.UnionType):
+        (inner,) = (arg for arg in typing.get_args(hint) if arg is not types.NoneType)
+        return inner, True
+    return hint, False
+
+
+@cache
+def _type_hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)

@@ -1,0 +1,158 @@
+"""The report in a real browser, opened from disk."""
+
+import shutil
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.helpers.browser import find_browser
+from tests.helpers.command import irrl_command
+
+COLOURS = {"clipped-linear": "rgb(0, 114, 178)", "clipped-log": "rgb(230, 159, 0)"}
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The page of two rewards and two seeds; the name of the folder is a trap for HTML."""
+    folder = tmp_path_factory.mktemp("report")
+    out = folder / "<img src=x onerror=alert(1)>"
+    result = irrl_command("compare", "skills", "--preset", "smoke", "--rewards", ",".join(COLOURS),
+                          "--seeds", "2", "--workers", "1", "--out", out)  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    result = irrl_command("report", out, "-o", folder / "report.html")
+    assert result.returncode == 0, result.stderr
+    shutil.rmtree(out)  # the page needs nothing beside it
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=find_browser())
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser, report):
+    """The page with everything drawn, and what it asked for and complained about."""
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.requests, page.complaints = [], []
+    page.on("request", lambda request: page.requests.append(request.url))
+    page.on("console", lambda message: page.complaints.append(message.text))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    page.on("dialog", lambda dialog: page.complaints.append(dialog.message))
+    page.goto(report.as_uri())
+    page.wait_for_selector("html[data-drawn=yes]", timeout=120_000)
+    yield page
+    context.close()
+
+
+def lines(page):
+    """Colours of the curves that are drawn, in the first chart; bands have no line."""
+    return page.eval_on_selector_all(
+        "#chart-0 path.js-line",
+        """paths => paths.filter(p => parseFloat(getComputedStyle(p).strokeWidth) > 1)
+                        .map(p => getComputedStyle(p).stroke)""",
+    )
+
+
+def thin_lines(page):
+    """How many seeds can be seen."""
+    return page.eval_on_selector_all(
+        "#chart-0 path.js-line",
+        """paths => paths.filter(p => {
+             const width = parseFloat(getComputedStyle(p).strokeWidth);
+             return width > 0 && width < 1 && getComputedStyle(p.closest(".trace")).opacity > 0;
+           }).length""",
+    )
+
+
+def wait_until(page, holds):
+    """The page may not evaluate text, so Playwright's own waiting does not work there."""
+    for _ in range(300):
+        if holds():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("waited in vain")
+
+
+def test_it_opens_from_disk_without_network_or_complaint(page, report):
+    assert page.requests[0] == report.as_uri()
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in page.requests)
+    assert page.complaints == []
+    assert sorted(lines(page)) == sorted(COLOURS.values())
+    assert page.locator("table").first.is_visible()
+
+
+def test_what_comes_from_folders_is_text(page):
+    assert page.locator("img[src=x]").count() == 0
+    assert "<img src=x onerror=alert(1)>" in page.locator("#run").inner_text()
+
+
+def test_switching_a_reward_off_removes_its_line(page):
+    box = page.locator('[data-reward="clipped-log"]').first
+    box.uncheck()
+    assert lines(page) == [COLOURS["clipped-linear"]]
+    box.focus()
+    page.keyboard.press("Space")  # by keyboard as well
+    assert sorted(lines(page)) == sorted(COLOURS.values())
+
+
+def test_seeds_smoothing_and_metric(page):
+    assert thin_lines(page) == 0
+    page.locator('[data-control="seeds"]').first.check()
+    assert thin_lines(page) == 4
+
+    path = page.locator("#chart-0 path.js-line").last
+    before = path.get_attribute("d")
+    page.locator('[data-control="smoothing"]').first.fill("2")
+    smooth = path.get_attribute("d")
+    assert smooth != before
+    page.locator('[data-control="metric"]').first.select_option("cells_reached")
+    assert path.get_attribute("d") != smooth
+    assert page.locator("#chart-0 .ytitle").text_content() == "cells reached"
+    assert page.complaints == []
+
+
+def test_pointing_at_a_curve_shows_its_seeds(page):
+    page.locator("#chart-0").scroll_into_view_if_needed()
+    place = page.evaluate(
+        """() => {
+             const chart = document.getElementById("chart-0");
+             const trace = chart.data.find(t => t.meta === "clipped-log");
+             const box = chart.getBoundingClientRect(), layout = chart._fullLayout;
+             return [box.left + layout._size.l + layout.xaxis.d2p(trace.x[2]),
+                     box.top + layout._size.t + layout.yaxis.d2p(trace.y[2])];
+           }"""
+    )
+    page.mouse.move(*place)
+    page.wait_for_selector("#chart-0 .hoverlayer .hovertext")
+    assert "clipped-log" in page.locator("#chart-0 .hoverlayer").text_content()
+    wait_until(page, lambda: thin_lines(page) == 2)
+    page.mouse.move(5, 5)
+    wait_until(page, lambda: thin_lines(page) == 0)
+
+
+def test_a_phone_shows_it_without_scrolling_sideways(page):
+    page.set_viewport_size({"width": 360, "height": 740})
+    width = "document.querySelector('#chart-0 .main-svg').clientWidth"
+    wait_until(page, lambda: 0 < page.evaluate(width) <= 360)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_on_paper_there_are_curves_and_tables_but_no_controls(page):
+    page.emulate_media(media="print")
+    page.wait_for_selector("#chart-0 .legend .legendtext")
+    assert not page.locator("#controls-0").is_visible() and not page.locator("nav").is_visible()
+    assert page.locator("table").first.is_visible()
+    assert sorted(lines(page)[:2]) == sorted(COLOURS.values())
+    names = page.locator("#chart-0 .legendtext").all_text_contents()
+    assert sorted(names) == sorted(COLOURS)  # told by a legend where there are no controls
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_every_picture_is_there_and_described(page):
+    images = page.eval_on_selector_all("img", "all => all.map(i => [i.naturalWidth, i.alt])")
+    assert images and all(width > 100 and alt for width, alt in images)

@@ -1,0 +1,245 @@
+"""Runs sorted into studies, verdicts, and the report as a file; test_report_browser opens it."""
+
+import json
+import re
+import shutil
+import sys
+
+import pytest
+
+from irrl import authors, report_page, studies
+from irrl.authors import Anchor
+from irrl.cli.main import main
+from irrl.report.html import Page, Picture, Section, Table, render
+from irrl.analysis.plots import ORACLE, colour_of
+from irrl.analysis.compare import YARDSTICK, group_by_reward
+from irrl.runs.run import Run
+from irrl.analysis.stats import Estimate, mean_estimate
+from irrl.tasks import make_config
+
+from tests.helpers.runs import run_in
+from tests.helpers.command import failing
+
+
+def run_of(task="skills", preset="fast", **settings):
+    """A run that was never trained, with all its settings."""
+    config = make_config(task, preset, **settings).to_json()
+    config.pop("task")
+    return Run("nowhere", task, config)
+
+
+# --- sorting ---
+
+
+@pytest.mark.parametrize(
+    ("run", "text"),
+    [
+        (run_of(), "fast"),
+        (run_of(reward="disdain", seed=7), "fast"),  # what a reward brings along is no difference
+        (run_of(preset="visits"), "visits"),
+        (run_of(initial_value=4.852), "fast, initial-value 4.852"),
+        (run_of(preset="smoke", checkpoint_every=1000), "smoke"),
+        (run_of("digits", epochs=10, parts=1), "fast, epochs 10, parts 1"),
+        (run_of("digits", model="dt-ram", oracle="x"), "fast"),
+        (run_of("counting", walker="stay"), "fast"),
+    ],
+)
+def test_a_set_up_is_a_preset_and_what_differs_from_it(run, text):
+    assert studies.set_up_of(run) == text
+
+
+def test_the_map_of_a_file_is_named_and_not_drawn(tmp_path):
+    (tmp_path / "map.txt").write_text("S....\n.###.\n.....\n")
+    assert studies.set_up_of(run_of(map=str(tmp_path / "map.txt"))) == "fast, map of its own"
+
+
+@pytest.mark.parametrize(
+    ("kind", "run", "text"),
+    [
+        ("skills", run_of(), "85-90"),
+        ("skills", run_of(reward="disdain"), "87-93"),
+        ("skills", run_of(preset="small-map"), None),  # another map has another answer
+        ("skills", run_of(preset="visits"), None),  # and a bonus is another method
+        ("skills", run_of(reward="power-2"), None),
+        ("ram", run_of("digits"), "89.8"),
+        ("dt-ram", run_of("digits", model="dt-ram", reward="accuracy"), "74.6"),
+        ("ram", run_of("digits", placement="uniform"), None),
+        ("counting", run_of("counting"), "91.4"),
+    ],
+)
+def test_the_authors_numbers_apply_where_the_task_is_theirs(kind, run, text):
+    anchor = studies.anchor_of(kind, run.settings["reward"], run)
+    assert (anchor and anchor.text) == text
+
+
+def test_the_authors_curves_are_cut_where_ours_end():
+    assert authors.curve_up_to("ram", "clipped-linear", 250) == ([100, 200], [47.3, 56.9])
+    assert authors.curve_up_to("skills", "clipped-linear", 1e9) == ([], [])
+    for kind, (steps, curves) in authors.CURVES.items():
+        assert all(len(values) == len(steps) for values in curves.values())
+        assert set(curves) <= set(authors.AUTHORS[kind])
+
+
+# --- verdicts ---
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (Estimate(95.0, 91.0, 99.0, 5), "above by 5.0"),
+        (Estimate(91.0, 89.0, 93.0, 5), "reached"),
+        (Estimate(86.0, 80.0, 92.0, 5), "reached"),
+        (Estimate(84.0, 80.0, 88.0, 5), "below by 1.0, within the interval"),
+        (Estimate(80.0, 79.0, 81.0, 5), "below by 5.0"),
+        (Estimate(80.0, None, None, 1), "below by 5.0"),
+        (Estimate(90.1, None, None, 1), "above by 0.1"),
+    ],
+)
+def test_verdicts_follow_from_the_numbers(found, text):
+    assert studies.verdict(found, Anchor("85-90", 85.0, 90.0)) == text
+
+
+def test_no_number_no_verdict():
+    assert studies.verdict(Estimate(1.0, None, None, 1), None) == "-"
+
+
+def test_the_order_is_told_with_its_p():
+    anchors = {"a": Anchor("9", 9, 9), "b": Anchor("5", 5, 5), "c": Anchor("~9", 8.5, 9.5)}
+    finals = {"a": [9.0, 9.1, 9.2], "b": [5.0, 5.1, 5.2], "c": [7.0, 7.1, 7.2]}
+    told = studies.order_verdict(finals, anchors)  # a and c are not told apart by the authors
+    assert told == "order as in the paper: yes (all 2 pairs, largest p = 0.05)"
+    unsure = {**finals, "b": [5.0, 5.1, 9.15]}
+    assert "yes in the means, but not beyond chance" in studies.order_verdict(unsure, anchors)
+    told = studies.order_verdict({**finals, "b": [8.0, 8.1, 8.2]}, anchors)
+    assert told == "order as in the paper: no (1 of 2 pairs; b above c)"
+    assert studies.order_verdict(finals, {"a": anchors["a"]}) is None
+
+
+# --- parts of a page ---
+
+
+def test_long_curves_are_thinned_and_keep_their_ends():
+    assert report_page.thinned(5).tolist() == [0, 1, 2, 3, 4]
+    kept = report_page.thinned(1501)
+    assert kept[0] == 0 and kept[-1] == 1500 and len(kept) == 500
+
+
+def test_a_reward_has_the_colour_it_has_in_figures():
+    assert report_page.line_style("linear") == {"colour": colour_of("linear"), "dash": "dash"}
+    assert report_page.line_style("clipped-linear" + ORACLE)["dash"] == "dot"
+    assert report_page.line_style("sweep" + YARDSTICK)["colour"] == "#767676"
+
+
+def test_everything_is_escaped():
+    evil = '</script><script>alert("1")</script>'
+    group = {"label": evil, "colour": "#000000", "dash": "solid", "steps": [0], "values": {}}
+    chart = {"groups": [group], "metrics": {evil: evil}, "caption": evil}
+    table, picture = Table([evil], [[evil, evil]], evil), Picture(evil, evil, None, evil)
+    section = Section(evil, [evil], table, chart, [picture])
+    page = Page(evil, [evil], [table], [section], [(evil, [table], [picture])], evil)
+    text = render(page, "/* charting */")
+    assert evil not in text and text.count("<script") == 3
+    (data,) = re.findall(r'id="data">(.*?)</script>', text, flags=re.S)
+    assert json.loads(data)[0]["caption"] == evil
+
+
+# --- the command ---
+
+
+@pytest.fixture(scope="module")
+def skills(tmp_path_factory):
+    """Two rewards of two seeds, and a study of its own. Do not change them."""
+    folder = tmp_path_factory.mktemp("skills")
+    for reward in ("clipped-linear", "clipped-log"):
+        for seed in (0, 1):
+            run_in(folder / reward / f"seed-{seed}", "skills", reward=reward, seed=seed)
+    run_in(folder / "other", "skills", epsilon=0.5)
+    return folder
+
+
+def data_of(report):
+    (data,) = re.findall(r'id="data">(.*?)</script>', report.read_text(), flags=re.S)
+    return json.loads(data)
+
+
+def test_a_report_tells_what_the_run_folders_hold(skills, tmp_path, capsys):
+    output = tmp_path / "new" / "report.html"
+    assert main(["report", str(skills), "-o", str(output)]) == 0
+    text = output.read_text()
+    assert "Skill discovery in rooms (smoke)" in text
+    assert "Skill discovery in rooms (smoke, epsilon 0.5)" in text
+    runs = [Run.open(skills / "clipped-linear" / f"seed-{n}") for n in (0, 1)]
+    assert str(mean_estimate([run.summary()["n_skills"] for run in runs])) in text
+    first, second = data_of(output)
+    assert {group["label"] for group in first["groups"]} == {"clipped-linear", "clipped-log"}
+    (linear,) = (g for g in first["groups"] if g["label"] == "clipped-linear")
+    assert linear["steps"] == [row["step"] for row in runs[0].rows()]
+    shown = [float(f"{row['n_skills']:.5g}") for row in runs[1].rows()]
+    assert linear["values"]["n_skills"][1] == shown
+    assert len(second["groups"]) == 1 and len(second["groups"][0]["values"]["n_skills"]) == 1
+    assert text.count('<img src="data:image/png;base64,') == 2
+    assert "http://" not in text.split('id="data"')[0]
+
+
+def test_yardsticks_are_told_apart(tmp_path):
+    settings = {"reward": "clipped-linear", "seed": 0}
+    runs = [run_of("counting", **settings), run_of("counting", walker="sweep", **settings)]
+    groups = group_by_reward(runs[::-1])
+    assert list(groups) == ["clipped-linear", "sweep (yardstick)"]
+
+
+def test_a_picture_that_cannot_be_made_is_told_in_its_place(
+    digits_run, tmp_path, irrl, monkeypatch
+):
+    monkeypatch.setenv("IRRL_CACHE", str(tmp_path / "nothing"))
+    result = irrl("report", digits_run, "-o", "report.html")
+    assert result.returncode == 0, result.stderr
+    text = (tmp_path / "report.html").read_text()
+    assert "No picture: no MNIST in" in text
+
+
+def test_measured_noise_is_found_or_named(skills, tmp_path, capsys):
+    folder = shutil.copytree(skills / "other", tmp_path / "runs" / "run").parent
+    delta = dict.fromkeys(("mean", "deviation", "skewness", "p_zero_mean", "p_symmetric"), 0.25)
+    rewards = dict.fromkeys(("bias", "predicted_bias", "deviation", "predicted_deviation"), 0.125)
+    found = {
+        "delta": [{"epoch": 3, "samples": 100, **delta}],
+        "rewards": [{"epoch": 3, "reward": "log", **rewards}],
+    }
+    record = {"command": "irrl noise measure x", "commit": "abc", "runs": {"a run": found}}
+    (folder / "digits-noise.json").write_text(json.dumps(record))
+    output = tmp_path / "report.html"
+    assert main(["report", str(folder), "-o", str(output)]) == 0
+    text = output.read_text()
+    assert "Discriminator noise (digits-noise.json)" in text
+    assert "there is no digits-noise.png beside it" in text
+    assert "<td>0.25</td>" in text and "<td>0.125</td>" in text
+
+    (tmp_path / "bad.json").write_text('{"runs": 3}')
+    named = ("report", skills, "--noise", tmp_path / "bad.json", "-o", tmp_path / "x.html")
+    assert "is not what `irrl noise measure` writes" in failing(capsys, *named)
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_bad_input_is_told_in_one_line(skills, tmp_path, capsys, monkeypatch):
+    assert "must end in .html" in failing(capsys, "report", skills, "-o", tmp_path / "r.pdf")
+    assert "is not a folder" in failing(capsys, "report", tmp_path / "nowhere")
+    twice = shutil.copytree(skills / "other", tmp_path / "twice")
+    out = ("-o", tmp_path / "r.html")
+    assert "have the same seed" in failing(capsys, "report", skills, twice, *out)
+    cut = shutil.copytree(skills / "clipped-log" / "seed-0", tmp_path / "cut")
+    metrics = (cut / "metrics.jsonl").read_bytes()
+    (cut / "metrics.jsonl").write_bytes(metrics[:-7])
+    assert "cut or damaged in line" in failing(capsys, "report", cut, *out)
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    assert "pip install 'irrl[report]'" in failing(capsys, "report", skills, *out)
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_runs_of_different_versions_do_not_share_a_table(skills, tmp_path):
+    old = shutil.copytree(skills / "clipped-log", tmp_path / "old")
+    for path in old.rglob("provenance.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "irrl": "0.0.1"}))
+    output = tmp_path / "report.html"
+    assert main(["report", str(skills / "clipped-linear"), str(old), "-o", str(output)]) == 0
+    assert "smoke, irrl 0.0.1" in output.read_text() and len(data_of(output)) == 2
