@@ -53,8 +53,11 @@ class Run:
         return self.config.task
 
     @classmethod
-    def create(cls, folder: str | Path, config: Config) -> "Run":
-        """Start a new run in a folder that is empty or not there yet."""
+    def create(cls, folder: str | Path, config: Config, package: str | None = None) -> "Run":
+        """Start a new run in a folder that is empty or not there yet.
+
+        ``package`` is the one that the task is from, with its version.
+        """
         folder = Path(folder)
         if (folder / CONFIG).exists():
             if (folder / SUMMARY).exists():
@@ -66,7 +69,8 @@ class Run:
         check_empty(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(folder / CONFIG, to_json_bytes(config.to_json()))
-        write_atomic(folder / PROVENANCE, to_json_bytes({**provenance(), "resumed": []}))
+        made = {**provenance(), "task_package": package, "resumed": []}
+        write_atomic(folder / PROVENANCE, to_json_bytes(made))
         return cls(folder, config)
 
     def exclusive(self) -> AbstractContextManager[None]:
