@@ -18,10 +18,16 @@ from studies import (
     Study,
 )
 
-from irrl.authors import curve_point, curve_up_to, texts
+from irrl.analysis.compare import (
+    THRESHOLD,
+    YARDSTICK,
+    markdown_table,
+    standings,
+    steps_to_threshold,
+)
 from irrl.analysis.plots import ORACLE
-from irrl.analysis.compare import THRESHOLD, YARDSTICK, markdown_table, standings, steps_to_threshold
 from irrl.analysis.stats import Estimate, Reached, mean_estimate
+from irrl.authors import curve_point, curve_up_to, texts
 
 
 def write_documents() -> None:

@@ -7,15 +7,21 @@ import time
 
 import pytest
 
-from irrl.nn import distributed
 from irrl.cli.main import main
-from irrl.nn.distributed import World
 from irrl.errors import UserError
+from irrl.nn import distributed
+from irrl.nn.distributed import World
 from irrl.runs.run import Run
 from irrl.tasks import check, make_config, train
-
 from tests.helpers.runs import content, run_in
-from tests.helpers.together import assert_same_curves, by_torchrun, ends_of, smoke_flags, spoken, start_by_hand
+from tests.helpers.together import (
+    assert_same_curves,
+    by_torchrun,
+    ends_of,
+    smoke_flags,
+    spoken,
+    start_by_hand,
+)
 
 # The last batch has one episode: one of two processes has nothing to do with it.
 SETTINGS = {"train_images": 257, "epochs": 3}

@@ -9,13 +9,12 @@ import matplotlib.pyplot as plt
 import pytest
 
 from irrl import figures
-from irrl.cli.main import main
-from irrl.errors import UserError
 from irrl.analysis.plots import SMALL
+from irrl.cli.main import main
 from irrl.cli.show import finished_runs
-
-from tests.helpers.runs import run_in
+from irrl.errors import UserError
 from tests.helpers.command import failing
+from tests.helpers.runs import run_in
 
 
 @pytest.fixture(scope="module")

@@ -8,17 +8,16 @@ import sys
 import pytest
 
 from irrl import authors, report_page, studies
+from irrl.analysis.compare import YARDSTICK, group_by_reward
+from irrl.analysis.plots import ORACLE, colour_of
+from irrl.analysis.stats import Estimate, mean_estimate
 from irrl.authors import Anchor
 from irrl.cli.main import main
 from irrl.report.html import Page, Picture, Section, Table, render
-from irrl.analysis.plots import ORACLE, colour_of
-from irrl.analysis.compare import YARDSTICK, group_by_reward
 from irrl.runs.run import Run
-from irrl.analysis.stats import Estimate, mean_estimate
 from irrl.tasks import make_config
-
-from tests.helpers.runs import run_in
 from tests.helpers.command import failing
+from tests.helpers.runs import run_in
 
 
 def run_of(task="skills", preset="fast", **settings):

@@ -2,9 +2,9 @@ import dataclasses
 
 import pytest
 
-from irrl.runs.config import value_type
 from irrl.errors import UserError
 from irrl.presets import PRESETS
+from irrl.runs.config import value_type
 from irrl.tasks import CONFIGS, make_config
 
 

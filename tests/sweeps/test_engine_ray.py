@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from irrl.runs.run import Run
-
 from tests.helpers.command import irrl_command
 from tests.helpers.runs import content
 

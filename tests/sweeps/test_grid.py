@@ -7,9 +7,7 @@ from irrl.cli.main import main
 from irrl.errors import UserError
 from irrl.sweeps.grid import parse_values, read_plan, separator_of
 from irrl.tasks import config_class
-
-from tests.helpers.command import REPOSITORY
-from tests.helpers.command import failed
+from tests.helpers.command import REPOSITORY, failed
 
 EXPERIMENTS = sorted((REPOSITORY / "experiments").glob("*.toml"))
 

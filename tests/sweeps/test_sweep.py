@@ -7,12 +7,11 @@ import sys
 import pytest
 
 from irrl import engine_local, tasks
-from irrl.sweeps.engine_local import local_engine
 from irrl.runs.run import Run, last_row
+from irrl.sweeps.engine_local import local_engine
 from irrl.sweeps.sweep import Job, longest_first, run_all
-from irrl.tasks import make_config
 from irrl.sweeps.watch import in_words
-
+from irrl.tasks import make_config
 from tests.helpers.runs import content, run_in, stopped_after
 
 
