@@ -55,8 +55,8 @@ def write_documents() -> None:
         )
     if is_there("digits-oracle"):
         parts.append(
-            "\n## What the oracle adds\n\nSeed by seed, to runs rewarded by the discriminator that is "
-            "trained beside them.\n\n    irrl figure oracle-reward runs/results/digits-ram "
+            "\n## What the oracle adds\n\nSeed by seed, to runs rewarded by the discriminator "
+            "that is trained beside them.\n\n    irrl figure oracle-reward runs/results/digits-ram "
             "runs/results/digits-ram-leak runs/results/digits-oracle -o results/digits-oracle.png"
             f"\n\n{oracle_table()}\n![Online and oracle](../results/digits-oracle.png)\n"
         )

@@ -47,8 +47,8 @@ def best_digits() -> str:
         f"at {RAM.curve_point('clipped-linear', 100)} by then, and at "
         f"{RAM.curve_point('clipped-linear', 1400)} after 1400. {made_by('digits-ram-fast')}"
         f"\n\nDT-RAM, 60 epochs: {reached('digits-dt-ram-fast')}, with {Estimate(**glimpses)} "
-        f"glimpses on average. The authors: {PUBLISHED['dt-ram'].texts()['clipped-linear']} after 1500. "
-        f"{made_by('digits-dt-ram-fast')}\n\n"
+        f"glimpses on average. The authors: {PUBLISHED['dt-ram'].texts()['clipped-linear']} after "
+        f"1500. {made_by('digits-dt-ram-fast')}\n\n"
         "![The same canvases, looked at by RAM and by DT-RAM](results/digits-play-fast.png)\n"
         f"`irrl play {FAST} {FAST_DT} --seed 0`: canvases drawn by chance.\n"
     )
@@ -126,7 +126,7 @@ def counting_block() -> str:
         f"what the authors reached in 2 million episodes.\n\n{table(result, study)}\n"
         f"`irrl {' '.join(SCENES)} --out scenes`, then `{study.command}`, commit "
         f"{commits(result)}\n\n"
-        "![Learning curves of three rewards and three scripted baselines](results/counting/comparison.png)"
-        "\n\n![The same scenes, walked by agents with different rewards]"
+        "![Learning curves of three rewards and three scripted baselines]"
+        "(results/counting/comparison.png)\n\n![The same scenes, walked by agents with different rewards]"
         "(results/counting-play.png)\n"
     )

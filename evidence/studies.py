@@ -22,15 +22,15 @@ G_FUNCTIONS = (
 )
 LOOKING_TWICE = "--inhibition 0 --entropy-coef 0 --centre-forgets no"
 """What makes `fast` what it was before these three."""
-PAID_AT_THE_END = "--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0"
-"""Digits paid as in the paper: once, after the last glimpse, from the first update on."""
+REWARDED_AT_THE_END = "--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0"
+"""Digits rewarded as in the paper: once, after the last glimpse, from the first update on."""
 GAUSSIAN = (
     "--grid 0 --equivariant no --inhibition 0 --entropy-coef 0 --location-std 0.15 "
     "--location-std-end 0.05"
 )
 """The authors' kind of locator, with a std that finds digits in four epochs."""
 AS_THE_PAPER = (
-    f"{PAID_AT_THE_END} --supervision last --normalise-advantage none {GAUSSIAN} --parts 1"
+    f"{REWARDED_AT_THE_END} --supervision last --normalise-advantage none {GAUSSIAN} --parts 1"
 )
 """Its losses and its kind of locator; of `fast` only what sees and remembers."""
 COMPARED = f"--epochs 4 {AS_THE_PAPER}"
@@ -206,9 +206,9 @@ STUDIES = {
     ),
     "digits-ram-now": Study(
         "RAM: three rewards, with the models of `fast`",
-        "All of `fast`'s models, which choose among places, avoid those that were seen and hold the "
-        "choice open; paid as in the paper. Two epochs.",
-        f"digits --rewards {THREE} --epochs 2 {PAID_AT_THE_END} --seeds 3",
+        "All of `fast`'s models, which choose among places, avoid those that were seen and hold "
+        "the choice open; rewarded as in the paper. Two epochs.",
+        f"digits --rewards {THREE} --epochs 2 {REWARDED_AT_THE_END} --seeds 3",
         authors=PUBLISHED["ram"].texts(),
         hours=0.4,
         epoch_by_epoch=True,
@@ -216,7 +216,7 @@ STUDIES = {
     "digits-dt-ram-now": Study(
         "DT-RAM: three rewards, with the models of `fast`",
         "The same for DT-RAM, four epochs.",
-        f"digits --model dt-ram --rewards {THREE} --epochs 4 {PAID_AT_THE_END} --seeds 3",
+        f"digits --model dt-ram --rewards {THREE} --epochs 4 {REWARDED_AT_THE_END} --seeds 3",
         authors=PUBLISHED["dt-ram"].texts(),
         hours=0.4,
         epoch_by_epoch=True,
@@ -285,8 +285,8 @@ STUDIES = {
     ),
     "counting": Study(
         "Counting under occlusion: three rewards and three scripted baselines",
-        "The `fast` preset; 1,000 scenes that were not trained on. The scripted baselines learn to answer "
-        "with the same network, but not where to go: stay answers from the first view, random "
+        "The `fast` preset; 1,000 scenes that were not trained on. The scripted baselines learn to "
+        "answer with the same network, but not where to go: stay answers from the first view, random "
         "turns or stops by chance, sweep walks six moves to the opposite side. An answer is "
         "well-founded if each cube to be counted was seen in some view taken.",
         f"counting --rewards {THREE} --seeds 3 --baselines stay,random,sweep "
