@@ -10,11 +10,11 @@ import numpy as np
 from numba import njit
 
 from irrl.runs.seeding import stream
-from irrl.tasks.digits.config import DIGIT, DigitsConfig
+from irrl.tasks.digits.config import DIGIT, RamConfig
 from irrl.tasks.digits.mnist import Digits, read_mnist
 
 CLASSES = 10
-MEAN, DEVIATION = 0.1307, 0.3081
+MEAN, STD = 0.1307, 0.3081
 """Of the pixels of MNIST: what canvases are normalised with."""
 
 TRAIN_AND_VALIDATION, TEST, FRESH = range(3)  # which part of the data stream
@@ -26,7 +26,7 @@ class Layout:
 
     ``placement`` says where the digit goes: ``uniform`` over all places in which it fits, or as
     the authors' generator has it (``paper``): the column never reaches the last place, and the row
-    is drawn from the whole canvas, then limited, so that near half the digits touch the bottom.
+    is sampled from the whole canvas, then limited, so that near half the digits touch the bottom.
     """
 
     canvas_size: int = 60
@@ -46,20 +46,22 @@ class Canvases(NamedTuple):
         return Canvases(*(array[first:last] for array in self))
 
 
-def draw_canvases(digits: Digits, count: int, layout: Layout, rng: np.random.Generator) -> Canvases:
-    """Canvases with digits drawn with replacement; clutter comes from digits of the same set."""
+def sample_canvases(
+    digits: Digits, count: int, layout: Layout, rng: np.random.Generator
+) -> Canvases:
+    """Canvases of digits sampled with replacement; clutter comes from digits of the same set."""
     size, pieces = layout.canvas_size, (count, layout.clutter)
     chosen = rng.integers(len(digits.labels), size=count)
-    corners = np.stack(_draw_corners(count, layout, rng), axis=1)
+    corners = np.stack(_sample_corners(count, layout, rng), axis=1)
     source = rng.integers(len(digits.labels), size=pieces)
     crop = rng.integers(max(DIGIT - layout.clutter_size, 1), size=(*pieces, 2))
     place = rng.integers(max(size - layout.clutter_size, 1), size=(*pieces, 2))
     images = np.zeros((count, size, size), np.uint8)
-    _paint(images, digits.images, chosen, corners, source, crop, place, layout.clutter_size)
+    _compose(images, digits.images, chosen, corners, source, crop, place, layout.clutter_size)
     return Canvases(images, digits.labels[chosen].astype(np.int64), corners)
 
 
-def _draw_corners(
+def _sample_corners(
     count: int, layout: Layout, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     room = layout.canvas_size - DIGIT
@@ -70,7 +72,7 @@ def _draw_corners(
 
 
 @njit(cache=True, nogil=True)
-def _paint(images, digits, chosen, corners, source, crop, place, clutter_size):
+def _compose(images, digits, chosen, corners, source, crop, place, clutter_size):
     for n in range(len(images)):
         canvas = images[n]
         for k in range(source.shape[1]):
@@ -88,24 +90,24 @@ def _paint(images, digits, chosen, corners, source, crop, place, clutter_size):
 # --- the sets of a run ---
 
 
-def layout_of(config: DigitsConfig) -> Layout:
+def layout_of(config: RamConfig) -> Layout:
     return Layout(config.canvas_size, config.clutter, config.clutter_size, config.placement)
 
 
 def train_and_validation(
     seed: int, layout: Layout, train_images: int, validation_images: int
 ) -> tuple[Canvases, Canvases]:
-    """As the authors: one set drawn from the training digits, its end held out for validation."""
+    """As the authors: one set sampled from the training digits, its end held out for validation."""
     count = train_images + validation_images
     rng = stream(seed, "data", TRAIN_AND_VALIDATION)
-    canvases = draw_canvases(read_mnist("train"), count, layout, rng)
+    canvases = sample_canvases(read_mnist("train"), count, layout, rng)
     return canvases.part(0, train_images), canvases.part(train_images, count)
 
 
 def fresh_training_set(seed: int, epoch: int, layout: Layout, count: int) -> Canvases:
     """New canvases for an epoch, from the same training digits."""
-    return draw_canvases(read_mnist("train"), count, layout, stream(seed, "data", FRESH, epoch))
+    return sample_canvases(read_mnist("train"), count, layout, stream(seed, "data", FRESH, epoch))
 
 
 def canvases_with_test_digits(seed: int, layout: Layout, count: int) -> Canvases:
-    return draw_canvases(read_mnist("t10k"), count, layout, stream(seed, "data", TEST))
+    return sample_canvases(read_mnist("t10k"), count, layout, stream(seed, "data", TEST))

@@ -95,25 +95,29 @@ class Discriminator(nn.Module):
         """What a step passes through: the layers, in as few products as will do."""
         return tuple((layer.bias, layer.weight.t()) for layer in self.layers())
 
-    def new_cache(self, glimpses: int, batch: int) -> EpisodeCache:
-        """Room for an episode."""
+    def new_cache(self, count: int, batch: int) -> EpisodeCache:
+        """Room for episodes of ``count`` glimpses."""
 
         def room(size: int) -> Tensor:
-            return self.classifier.weight.new_empty(glimpses, batch, size)
+            return self.classifier.weight.new_empty(count, batch, size)
 
         def inside(sizes: tuple[int, ...]) -> tuple[tuple[Tensor, ...], list[tuple[Tensor, ...]]]:
             rooms = tuple(map(room, sizes))
-            return rooms, list(zip(*map(one_by_one, rooms), strict=True)) or [()] * glimpses
+            return rooms, list(zip(*map(one_by_one, rooms), strict=True)) or [()] * count
 
         pixels, features = self.config.pixels, self.places.features
         entered, states = room(pixels + features), room(self.classifier.in_features)
-        outer = (entered, *entered.split([pixels, features], dim=2), states)
+        glimpses, places = entered.split([pixels, features], dim=2)
         inner, inner_steps = inside(self.inner_sizes())
         place_inner, place_steps = inside(self.places.inner_sizes)
-        views = zip(*map(one_by_one, outer), inner_steps, place_steps, strict=True)
-        steps = [Step(*view) for view in views]
-        versions = weight_versions(self)
-        return EpisodeCache(*outer, inner, place_inner, steps, self.fused_layers(), versions)
+        whole = map(one_by_one, (entered, glimpses, places, states))
+        views = zip(*whole, inner_steps, place_steps, strict=True)
+        return EpisodeCache(
+            entered, glimpses, places, states, inner, place_inner,
+            steps=[Step(*view) for view in views],
+            layers=self.fused_layers(),
+            versions=weight_versions(self),
+        )  # fmt: skip
 
     def look(self, cache: EpisodeCache, t: int, canvas: Tensor, location: Tensor) -> Tensor:
         """Take glimpse ``t`` of an episode; returns the new state of the core."""

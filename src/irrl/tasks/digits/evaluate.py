@@ -1,4 +1,4 @@
-"""What a model is worth: accuracy with mean glimpses, and the health of its discriminator."""
+"""How good a model is: accuracy without chance, and the health of its discriminator."""
 
 from typing import Any
 
@@ -9,19 +9,36 @@ from torch import Tensor
 from irrl.diagnostics import discriminator_health
 from irrl.nn.models import device_to_look
 from irrl.nn.parallel import Map, parts_in_parallel
-from irrl.rewards import reward
+from irrl.runs.checkpoint import Checkpoint
 from irrl.runs.seeding import stream
-from irrl.tasks.digits.config import DIGIT, DigitsConfig
+from irrl.tasks.digits.config import DIGIT, RamConfig
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.discriminator import Discriminator
+from irrl.tasks.digits.extensions.config import DigitsConfig
+from irrl.tasks.digits.learner import restored_models
 from irrl.tasks.digits.policy import Policy
 from irrl.tasks.digits.rollout import Trajectory, rollout
-from irrl.tasks.digits.state import restored_models
 
 CHUNK = 1_000  # canvases at a time
 
 
-def evaluate(
+def evaluate(config: DigitsConfig, checkpoint: Checkpoint) -> dict[str, Any]:
+    """Metrics of a checkpoint, on canvases with test digits."""
+    device = device_to_look(config.device)
+    discriminator, policy = restored_models(config, checkpoint.arrays, device)
+    with parts_in_parallel(device, config.parts) as each:
+        return evaluate_test(config, discriminator, policy, each)
+
+
+def evaluate_test(
+    config: DigitsConfig, discriminator: Discriminator, policy: Policy, each: Map = map
+) -> dict[str, Any]:
+    canvases = canvases_with_test_digits(config.seed, layout_of(config), config.test_images)
+    metrics = evaluate_on(config, discriminator, policy, canvases, each)
+    return {f"test_{name}": value for name, value in metrics.items()}
+
+
+def evaluate_on(
     config: DigitsConfig,
     discriminator: Discriminator,
     policy: Policy,
@@ -34,23 +51,23 @@ def evaluate(
 
     def look_at(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         part = canvases.part(start, start + CHUNK)
-        trajectory, judged = play(config, discriminator, policy, part, start)
+        trajectory, judged = play_without_chance(config, discriminator, policy, part, start)
         log_probs, lengths = trajectory.last(judged).cpu(), trajectory.lengths.cpu()
         return log_probs.numpy(), lengths.numpy(), share_on_digit(config, trajectory, part.corners)
 
     found = each(look_at, range(0, len(canvases.labels), CHUNK))
     log_probs, lengths, on_digit = (np.concatenate(x) for x in zip(*found, strict=True))
-    health = discriminator_health(log_probs, canvases.labels, reward(config.reward, validate=False))
+    health = discriminator_health(log_probs, canvases.labels, config.reward_fn(validate=False))
     return {
-        "accuracy": health.pop("discriminator_accuracy"),
-        "steps": float(lengths.mean()),
+        "accuracy_percent": health.pop("discriminator_accuracy_percent"),
+        "glimpses": float(lengths.mean()),
         "share_on_digit": float(on_digit.mean()),
         **health,
     }
 
 
 @torch.no_grad()
-def play(
+def play_without_chance(
     config: DigitsConfig,
     discriminator: Discriminator,
     policy: Policy,
@@ -58,16 +75,16 @@ def play(
     start: int = 0,
     seed: int | None = None,
 ) -> tuple[Trajectory, Tensor]:
-    """Episodes without chance on canvases ``start``, ... of a set, and log q after each glimpse.
+    """Episodes on canvases ``start``, ... of a set, and log q after each glimpse.
 
     First locations come from the seed of the run, if no other is given.
     """
-    device = discriminator.classify.weight.device
+    device = discriminator.classifier.weight.device
     images = torch.from_numpy(canvases.images).to(device)
     seed = config.seed if seed is None else seed
     first = first_locations(seed, start, len(images)).to(device)
-    trajectory = rollout(discriminator, policy, images, first, config.steps)
-    return trajectory, discriminator.log_probs(trajectory.memory.states)
+    trajectory = rollout(discriminator, policy, images, first, config.glimpses)
+    return trajectory, discriminator.log_probs(trajectory.cache.states)
 
 
 def first_locations(seed: int, start: int, count: int) -> Tensor:
@@ -75,27 +92,11 @@ def first_locations(seed: int, start: int, count: int) -> Tensor:
     return torch.from_numpy(2 * uniform[start:] - 1)
 
 
-def share_on_digit(config: DigitsConfig, trajectory: Trajectory, corners: np.ndarray) -> np.ndarray:
+def share_on_digit(config: RamConfig, trajectory: Trajectory, corners: np.ndarray) -> np.ndarray:
     """Of each episode, the share of glimpses whose centre lies in the digit's square."""
     pixel = 0.5 * (trajectory.locations.cpu().numpy() + 1.0) * config.canvas_size
-    inside = pixel[..., ::-1] - corners  # (steps, batch, 2): row, column
+    inside = pixel[..., ::-1] - corners  # (glimpses, batch, 2): row, column
     hits = ((inside >= 0) & (inside < DIGIT)).all(axis=-1)
     lengths = trajectory.lengths.cpu().numpy()
     taken = np.arange(len(hits))[:, None] < lengths
     return (hits & taken).sum(axis=0) / lengths
-
-
-def evaluate_arrays(config: DigitsConfig, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Metrics of the arrays of a checkpoint, on canvases with test digits."""
-    device = device_to_look(config.device)
-    discriminator, policy = restored_models(config, arrays, device)
-    with parts_in_parallel(device, config.parts) as each:
-        return evaluate_test(config, discriminator, policy, each)
-
-
-def evaluate_test(
-    config: DigitsConfig, discriminator: Discriminator, policy: Policy, each: Map = map
-) -> dict[str, Any]:
-    canvases = canvases_with_test_digits(config.seed, layout_of(config), config.test_images)
-    figures = evaluate(config, discriminator, policy, canvases, each)
-    return {f"test_{name}": value for name, value in figures.items()}

@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from irrl import cache
-from irrl.nn.cache import Progress, read_url
-from irrl.runs.checkpoint import write_atomic
 from irrl.errors import UserError
+from irrl.nn import cache
+from irrl.nn.cache import Progress, read_url
+from irrl.runs.files import write_atomic
 
 FILES = {
     "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",

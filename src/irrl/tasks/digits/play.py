@@ -2,26 +2,27 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from irrl.errors import UserError
 from irrl.nn.models import device_to_look
-from irrl.analysis.plots import check_format, plt, save_figure
 from irrl.runs.run import Run
-from irrl.tasks.digits.config import DigitsConfig
+from irrl.tasks.contract import Played
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
-from irrl.tasks.digits.evaluate import play
-from irrl.tasks.digits.state import restored_models
+from irrl.tasks.digits.evaluate import play_without_chance
+from irrl.tasks.digits.learner import restored_models
 
 WIDEST = 8  # canvases in a row
+STILL = 4  # frames at the end of an animation
 START, PATH, STOP = "#FFD700", "#00C853", "#FF1744"
+CASES, PICTURED = 8, 6  # canvases of the case study, and of the report
 
 
 class Episode(NamedTuple):
@@ -34,49 +35,39 @@ class Episode(NamedTuple):
     side: int  # of a glimpse, the widest if there are several scales
 
 
-def save_play(runs: Sequence[Run], images: int, seed: int, output: Path) -> list[Path]:
-    """Write the sheet, and the animation under the same name with .gif; returns both."""
-    check_format(output)
-    episodes = play_all(runs, images, seed)
-    sheet = draw_sheet(runs, episodes)
-    longest = max(len(e.pixels) for row in episodes for e in row)
-    moving = output.with_suffix(".gif")
-    frames = draw_sheet(runs, episodes, upto=1)
-
-    def draw(frame: int) -> list:
-        for axes, episode in zip(frames.axes, (e for row in episodes for e in row), strict=True):
-            label = axes.get_ylabel()
-            axes.clear()
-            axes.set_ylabel(label, fontsize=7)
-            draw_episode(axes, episode, upto=min(frame + 1, len(episode.pixels)))
-        return []
-
-    animation = FuncAnimation(frames, draw, frames=longest + 4)
-    paths = [save_figure(sheet, output)]
-    animation.save(moving, writer=PillowWriter(fps=4), dpi=80)
-    plt.close(frames)
-    return [*paths, moving]
+def play(runs: Sequence[Run], episodes: int, seed: int) -> Played:
+    """The same canvases, sampled at random, as each run looks at them."""
+    played = play_all(runs, episodes, seed)
+    return Played(plot_sheet(runs, played), animate(runs, played))
 
 
-def case_study(runs: Sequence[Run], images: int, seed: int) -> Figure:
-    """The sheet (fig:case-study-digit-recognition): canvases drawn at random, not chosen."""
-    return draw_sheet(runs, play_all(runs, images, seed))
+def case_study(runs: Sequence[Run], seed: int) -> Figure:
+    """The sheet (fig:case-study-digit-recognition): canvases sampled at random, not chosen."""
+    return plot_sheet(runs, play_all(runs, CASES, seed))
 
 
-def play_all(runs: Sequence[Run], images: int, seed: int) -> list[list[Episode]]:
+def glimpse_paths(runs: Sequence[Run]) -> Figure:
+    """The same for a report."""
+    return plot_sheet(runs, play_all(runs, PICTURED, seed=0))
+
+
+# --- episodes ---
+
+
+def play_all(runs: Sequence[Run], count: int, seed: int) -> list[list[Episode]]:
     """How each run looks at the same canvases."""
-    configs = [DigitsConfig.from_settings(run.settings) for run in runs]
-    if len({layout_of(config) for config in configs}) > 1:
+    layouts = {layout_of(run.config) for run in runs}  # type: ignore[arg-type]
+    if len(layouts) > 1:
         raise UserError("runs whose canvases differ (size, clutter, placement) cannot be compared")
-    canvases = canvases_with_test_digits(seed, layout_of(configs[0]), images)
+    canvases = canvases_with_test_digits(seed, layouts.pop(), count)
     return [episodes_of(run, canvases, seed) for run in runs]
 
 
 def episodes_of(run: Run, canvases: Canvases, seed: int) -> list[Episode]:
     """How a run looks at some canvases, from first locations that are the same for all runs."""
-    config = DigitsConfig.from_settings(run.settings)
+    config: Any = run.config
     models = restored_models(config, run.last_checkpoint().arrays, device_to_look(config.device))
-    trajectory, log_probs = play(config, *models, canvases, seed=seed)
+    trajectory, log_probs = play_without_chance(config, *models, canvases, seed=seed)
     guesses = log_probs.argmax(dim=-1).cpu().numpy()
     pixels = 0.5 * (trajectory.locations.cpu().numpy() + 1.0) * config.canvas_size
     side = config.glimpse_size * 2 ** (config.scales - 1)
@@ -87,28 +78,48 @@ def episodes_of(run: Run, canvases: Canvases, seed: int) -> list[Episode]:
     return episodes
 
 
-def draw_sheet(
+# --- pictures ---
+
+
+def plot_sheet(
     runs: Sequence[Run], episodes: Sequence[Sequence[Episode]], upto: int | None = None
 ) -> Figure:
     """A band for each run, in the same order of canvases."""
     columns = min(len(episodes[0]), WIDEST)
     height = math.ceil(len(episodes[0]) / columns)
     rows = len(episodes) * height
-    figure, panels = plt.subplots(
-        rows, columns, figsize=(1.6 * columns, 1.95 * rows), squeeze=False, layout="constrained"
-    )
+    figure = Figure(figsize=(1.6 * columns, 1.95 * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(rows, columns, squeeze=False)
     for band, (run, row) in enumerate(zip(runs, episodes, strict=True)):
         lines = panels[band * height : (band + 1) * height]
         settings = run.settings
         lines[0, 0].set_ylabel(f"{settings['model']}\n{settings['reward']}", fontsize=7)
         for axes, episode in zip(lines.flat, row, strict=False):
-            draw_episode(axes, episode, upto)
+            plot_episode(axes, episode, upto)
         for axes in lines.flat[len(row) :]:
             axes.remove()
     return figure
 
 
-def draw_episode(axes: Axes, episode: Episode, upto: int | None = None) -> None:
+def animate(runs: Sequence[Run], episodes: Sequence[Sequence[Episode]]) -> FuncAnimation:
+    """The same sheet, glimpse by glimpse."""
+    shown = [episode for row in episodes for episode in row]
+    sheet = plot_sheet(runs, episodes, upto=1)
+
+    def plot_frame(frame: int) -> list:
+        for axes, episode in zip(sheet.axes, shown, strict=True):
+            label = axes.get_ylabel()
+            axes.clear()
+            axes.set_ylabel(label, fontsize=7)
+            plot_episode(axes, episode, upto=min(frame + 1, len(episode.pixels)))
+        return []
+
+    longest = max(len(episode.pixels) for episode in shown)
+    return FuncAnimation(sheet, plot_frame, frames=longest + STILL)
+
+
+def plot_episode(axes: Axes, episode: Episode, upto: int | None = None) -> None:
     """The canvas, the path in green, its start yellow and its end red; guess and truth above."""
     path = episode.pixels[:upto]
     side, size = len(episode.image), episode.side

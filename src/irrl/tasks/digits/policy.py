@@ -25,7 +25,7 @@ from irrl.tasks.digits.ram import Locator
 
 
 class Actions(NamedTuple):
-    """What a policy says of the actions of an episode, (glimpses - 1, batch, ...), with gradient."""
+    """What is said of the actions of an episode, (glimpses - 1, batch, ...); with gradient."""
 
     location_log_prob: Tensor  # of the next locations as they were sampled
     stop: Tensor | None  # probability of stopping in place of going there; None for RAM

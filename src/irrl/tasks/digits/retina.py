@@ -1,20 +1,20 @@
-"""Cuts glimpses out of canvases."""
+"""Cuts glimpses out of canvases, for models: on a processor or on an accelerator."""
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor, nn
 from torch.nn import functional
 
-from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.data import DEVIATION, MEAN
+from irrl.tasks.digits.config import RamConfig
+from irrl.tasks.digits.cutter import LEVELS, cut_out
+from irrl.tasks.digits.data import MEAN, STD
 
 
 class Retina(nn.Module):
     """Cuts glimpses out of canvases: squares of doubling size, each pooled to the first.
 
-    Pixels are normalised by mean and deviation of MNIST; outside the canvas they read zero. A place
-    that is not a number reads as the corner: training notices it by its posteriors.
+    Pixels are normalised by mean and standard deviation of MNIST; outside the canvas they read
+    zero. A place that is not a number reads as the corner: training notices it by its posteriors.
 
     On a processor this is compiled: the many small operations it would take are those at which
     threads wait for each other. An accelerator gathers from canvases with a margin.
@@ -23,11 +23,10 @@ class Retina(nn.Module):
     dark: Tensor
     strides: Tensor
 
-    def __init__(self, config: DigitsConfig) -> None:
+    def __init__(self, config: RamConfig) -> None:
         super().__init__()
         self.size, self.scales = config.glimpse_size, config.scales
         self.radius = 0.5 * config.canvas_size
-        self.levels = ((np.arange(256) / 255.0 - MEAN) / DEVIATION).astype(np.float32)
         self.margin = (self.size * 2 ** (self.scales - 1) + 1) // 2
         stride = config.canvas_size + 2 * self.margin
         for k in range(self.scales):
@@ -36,7 +35,7 @@ class Retina(nn.Module):
             offsets = (span[:, None] * stride + span).flatten()
             self.register_buffer(f"offsets{k}", offsets, persistent=False)
         self.register_buffer("strides", torch.tensor([1, stride]), persistent=False)
-        inside = torch.full((config.canvas_size, config.canvas_size), -MEAN / DEVIATION)
+        inside = torch.full((config.canvas_size, config.canvas_size), -MEAN / STD)
         dark = functional.pad(inside, (self.margin,) * 4)
         self.register_buffer("dark", dark, persistent=False)  # what no light reads, at each pixel
 
@@ -49,7 +48,7 @@ class Retina(nn.Module):
         if not canvas.is_cpu:
             return torch.cat(self.gather(canvas, location), dim=1, out=out)
         arrays = (canvas.numpy(), location.numpy(), out.numpy())
-        cut_out(*arrays, self.levels, np.float32(self.radius), self.size, self.scales)
+        cut_out(*arrays, LEVELS, np.float32(self.radius), self.size, self.scales)
         return out
 
     # --- on an accelerator ---
@@ -57,7 +56,7 @@ class Retina(nn.Module):
     def with_margin(self, images: Tensor) -> Tensor:
         """Normalised, with a margin, one flat row for each image."""
         light = functional.pad(images, (self.margin,) * 4)
-        return torch.add(self.dark, light, alpha=1.0 / (255.0 * DEVIATION)).flatten(1)
+        return torch.add(self.dark, light, alpha=1.0 / (255.0 * STD)).flatten(1)
 
     def gather(self, canvas: Tensor, location: Tensor) -> list[Tensor]:
         """The glimpses of each scale."""
@@ -71,27 +70,3 @@ class Retina(nn.Module):
                 glimpse = functional.avg_pool2d(square, 2**k).flatten(1)
             glimpses.append(glimpse)
         return glimpses
-
-
-# --- on a processor ---
-
-
-@njit(cache=True, nogil=True)
-def cut_out(images, location, out, levels, radius, size, scales):
-    height, width = images.shape[1:]
-    for n in range(len(images)):
-        column, row = _pixel(location[n, 0], radius), _pixel(location[n, 1], radius)
-        out[n] = 0.0
-        for k in range(scales):
-            side, share = size << k, np.float32(0.25**k)
-            top, left, first = row - side // 2, column - side // 2, k * size * size
-            for y in range(max(top, 0), min(top + side, height)):
-                line = first + ((y - top) >> k) * size
-                for x in range(max(left, 0), min(left + side, width)):
-                    out[n, line + ((x - left) >> k)] += share * levels[images[n, y, x]]
-
-
-@njit(cache=True, nogil=True)
-def _pixel(place, radius):
-    there = radius * (place + np.float32(1.0))
-    return int(there) if there >= 0.0 else 0

@@ -1,5 +1,6 @@
 """Episodes: from a batch of images to glimpses, states and actions."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import torch
@@ -71,9 +72,10 @@ def rollout(
     lengths = torch.full((batch,), 1 if policy.locator.stops else glimpses, device=first.device)
     running = torch.ones(batch, dtype=torch.bool, device=first.device)
     here = first
-    never = [None] * actions
-    noise = never if numbers is None else numbers.noise
-    uniforms = never if numbers is None or not numbers.place_uniform.numel() else numbers.place_uniform
+    noise: Iterable[Tensor | None] = [None] * actions
+    uniforms = noise
+    if numbers is not None:
+        noise, uniforms = numbers.noise, numbers.place_uniform
     per_action = zip(locations[1:], samples, noise, uniforms, strict=True)
     for t, (there, sample, noise_t, uniform) in enumerate(per_action):
         discriminator.look(cache, t, canvas, here)

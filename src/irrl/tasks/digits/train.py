@@ -1,262 +1,186 @@
-"""Hard attention: a policy is paid for glimpses from which a discriminator can tell the digit.
+"""Hard attention: a policy is rewarded for glimpses from which a discriminator can tell the digit.
 
-The loop of the paper is `learn_batch`: rollout, reward, policy, discriminator. Everything around it
-prepares canvases and random numbers, and looks at the models it leaves behind.
+The loop of the paper is `learn_part`: rollout, reward, policy, discriminator. `learn_batch` makes
+one update of what it finds. Everything around it prepares canvases and random numbers, and looks
+at the models it leaves behind.
 """
 
-import itertools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from array_api_compat import array_namespace
 from torch import Tensor
 
-from irrl.diagnostics import discriminator_health
+from irrl.diagnostics import discriminator_health, require_finite
+from irrl.losses import discriminator_loss
 from irrl.nn.distributed import ALONE, World, current_world
-from irrl.errors import UserError
-from irrl.losses import baseline_loss, entropy, reinforce_loss
 from irrl.nn.models import choose_device
-from irrl.nn.parallel import Map, parts_in_parallel, set_gradients
-from irrl.returns import gains, lambda_returns
-from irrl.rewards import reward
+from irrl.nn.parallel import Map, part_edges, parts_in_parallel, set_gradients
+from irrl.runs.checkpoint import Checkpoint
 from irrl.runs.run import Run
-from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.data import (
-    CLASSES,
-    Canvases,
-    fresh_training_set,
-    layout_of,
-    train_and_validation,
-)
-from irrl.tasks.digits.evaluate import evaluate, evaluate_test
-from irrl.tasks.digits.mnist import check_mnist
-from irrl.tasks.digits.policy import Policy
-from irrl.tasks.digits.rollout import Draws, Trajectory, draw_epoch, rollout
-from irrl.tasks.digits.state import (
+from irrl.runs.schedule import is_due
+from irrl.tasks.digits.chance import RandomNumbers, sample_epoch
+from irrl.tasks.digits.data import Canvases, fresh_training_set, layout_of, train_and_validation
+from irrl.tasks.digits.evaluate import evaluate_on, evaluate_test
+from irrl.tasks.digits.extensions.config import DigitsConfig
+from irrl.tasks.digits.learner import (
     Learner,
+    check_oracle,
     initial_learner,
     restored_learner,
     to_checkpoint,
 )
+from irrl.tasks.digits.losses import (
+    classified_glimpses,
+    oracle_log_probs,
+    policy_loss,
+    reward_potential,
+)
+from irrl.tasks.digits.mnist import check_mnist
+from irrl.tasks.digits.rollout import rollout
 
 
-class Outcome(NamedTuple):
-    """What some episodes came to: posteriors after the last glimpse, what was paid, lengths."""
-
-    log_probs: Tensor
-    paid: Tensor
-    lengths: Tensor
-
-
-class Part(NamedTuple):
-    """Some episodes of a batch, and what share of the batch they are."""
+class BatchPart(NamedTuple):
+    """Some episodes of a batch that are to be played, and what share of the batch they are."""
 
     images: Tensor
     labels: Tensor
-    draws: Draws
+    numbers: RandomNumbers
     share: float
 
 
+class EpisodeEnds(NamedTuple):
+    """How some episodes ended: posteriors after the last glimpse, rewards, numbers of glimpses."""
+
+    log_probs: Tensor
+    rewards: Tensor
+    lengths: Tensor
+
+
+# --- the loop ---
+
+
 def learn_part(
-    config: DigitsConfig, learner: Learner, part: Part, epoch: float
-) -> tuple[list[Tensor], Outcome]:
+    config: DigitsConfig, learner: Learner, part: BatchPart, epoch: float
+) -> tuple[Sequence[Tensor], EpisodeEnds]:
     """Gradients of all parameters from some of the episodes of a batch. Changes nothing."""
     discriminator, policy, _, oracle = learner
-    images, labels, draws, share = part
+    images, labels, numbers, share = part
     std = config.location_std_at(epoch)
 
     # trajectory = rollout(policy, label)
-    trajectory = rollout(discriminator, policy, images, draws.first, config.steps, draws, std)
+    trajectory = rollout(
+        discriminator, policy, images, numbers.first, config.glimpses, numbers, std
+    )
 
     # reward = shape(log q(y | trajectory), log p(y))
-    states = discriminator.states(trajectory.memory, judged(config))
+    states = discriminator.states(trajectory.cache, classified_glimpses(config))
     log_probs = discriminator.log_probs(states)
-    judge = log_probs if oracle is None else oracle_log_probs(config, oracle, trajectory)
-    worth = worth_of(config, judge, labels)
+    judgement = log_probs if oracle is None else oracle_log_probs(config, oracle, trajectory)
+    potential = reward_potential(config, judgement, labels)
 
     # policy <- trajectory, reward
-    policy_loss = loss_of_policy(config, policy, trajectory, worth, epoch)
+    loss = policy_loss(config, policy, trajectory, potential, epoch)
 
     # discriminator <- trajectory, label
-    discriminator_loss = loss_of_discriminator(config, trajectory, log_probs, labels)
+    loss = loss + discriminator_loss(log_probs, labels, trajectory.lengths, config.supervision)
 
-    loss = share * (policy_loss + discriminator_loss)
-    gradients = torch.autograd.grad(loss, parameters_of(learner), materialize_grads=True)
-    ends = (trajectory.last(log_probs.detach()), trajectory.last(worth.detach()))
-    return list(gradients), Outcome(*ends, trajectory.lengths)
+    gradients = torch.autograd.grad(share * loss, learner.parameters(), materialize_grads=True)
+    ends = (trajectory.last(log_probs.detach()), trajectory.last(potential.detach()))
+    return gradients, EpisodeEnds(*ends, trajectory.lengths)
 
 
 def learn_batch(
     config: DigitsConfig,
     learner: Learner,
-    parts: Sequence[Part],
+    parts: Sequence[BatchPart],
     epoch: float,
     each: Map = map,
     world: World = ALONE,
-) -> list[Outcome]:
-    """One update from all parts of a batch; returns what became of this process's share of them.
+) -> list[EpisodeEnds]:
+    """One update from all parts of a batch; returns how this process's share of them ended.
 
     ``epoch`` is how many have passed, for what changes over a run; ``each`` is `map`, or one that
     uses several threads.
     """
     mine = world.share(parts)
     found = list(each(lambda part: learn_part(config, learner, part, epoch), mine))
-    set_gradients(parameters_of(learner), [gradients for gradients, _ in found], world)
+    set_gradients(learner.parameters(), [gradients for gradients, _ in found], world)
     learner.optimiser.step()
-    return [outcome for _, outcome in found]
+    return [ends for _, ends in found]
 
 
-def parameters_of(learner: Learner) -> list[Tensor]:
-    return [p for group in learner.optimiser.param_groups for p in group["params"]]
-
-
-def cut(images: Tensor, labels: Tensor, draws: Draws, parts: int) -> list[Part]:
+def cut_batch(
+    images: Tensor, labels: Tensor, numbers: RandomNumbers, parts: int
+) -> list[BatchPart]:
     """A batch in parts of nearly equal size."""
     count = len(labels)
-    edges = [count * n // parts for n in range(parts + 1)]
     return [
-        Part(images[a:b], labels[a:b], draws.batch(a, b), (b - a) / count)
-        for a, b in itertools.pairwise(edges)
-        if b > a
+        BatchPart(images[a:b], labels[a:b], numbers.batch(a, b), (b - a) / count)
+        for a, b in part_edges(count, parts)
     ]
-
-
-def judged(config: DigitsConfig) -> slice:
-    """The states that are classified: all, unless only that of the last glimpse is needed."""
-    only_last = config.credit == "final" and config.supervision == "last" and not config.stops
-    return slice(-1, None) if only_last else slice(None)
-
-
-@torch.no_grad()
-def oracle_log_probs(config: DigitsConfig, oracle: Any, trajectory: Trajectory) -> Tensor:
-    """What a frozen discriminator makes of the same glimpses."""
-    memory = oracle.blank(trajectory.steps, len(trajectory.lengths))
-    memory.glimpses.copy_(trajectory.memory.glimpses)
-    for t in range(trajectory.steps):
-        oracle.remember(memory, t, trajectory.locations[t])
-    return oracle.log_probs(memory.states[judged(config)])
-
-
-def worth_of(config: DigitsConfig, log_probs: Tensor, labels: Tensor) -> Tensor:
-    """What an episode is paid if it ends at a glimpse, for the last or for each (steps, batch)."""
-    steps = len(log_probs)
-    if config.leak_reward_gradient:
-        log_q = log_probs.gather(2, labels.expand(steps, -1)[..., None])[..., 0]
-        log_p = torch.full_like(log_q, -np.log(CLASSES))
-        paid = reward(config.reward).gain(array_namespace(log_q), log_q, log_p)
-    else:
-        paid = reward(config.reward, validate=False)(log_probs, labels.expand(steps, -1))
-    if not config.stops:
-        return paid
-    taken = torch.arange(1, steps + 1, device=paid.device)[:, None]
-    return paid * config.step_discount**taken
-
-
-def returns_of(
-    config: DigitsConfig, trajectory: Trajectory, worth: Tensor, expected: Tensor
-) -> Tensor:
-    """What followed each action, (steps - 1, batch); after a stop, nothing does."""
-    if config.credit == "final":
-        return trajectory.last(worth).expand(trajectory.steps - 1, -1)
-    paid = torch.where(trajectory.moved, gains(worth), 0.0)
-    return lambda_returns(paid, config.discount * trajectory.moved, expected, config.lambda_)
-
-
-def loss_of_policy(
-    config: DigitsConfig, policy: Policy, trajectory: Trajectory, worth: Tensor, epoch: float
-) -> Tensor:
-    """REINFORCE with a learned baseline, for moves and, with DT-RAM, for stops."""
-    std, entropy_weight = config.location_std_at(epoch), config.entropy_weight_at(epoch)
-    thought, foreseen = policy.recall(trajectory.mind, trajectory.memory.glimpses[:-1])
-    aim, stop = policy(thought, trajectory.anchors)
-    log_prob = policy.log_prob(aim, trajectory.samples, trajectory.choices, std)
-    taken = trajectory.moved
-    if stop is not None:
-        log_prob = torch.where(taken, log_prob + torch.log1p(-stop), torch.log(stop))
-        taken = taken | trajectory.stopped
-    expected = policy.baseline(foreseen)
-    returns = returns_of(config, trajectory, worth, expected.detach())
-    advantage = returns - expected.detach()
-    if config.normalise_advantage and trajectory.steps > 1:
-        advantage = advantage / advantage[taken].std(correction=0).clamp(min=1e-6)
-    if config.leak_reward_gradient:
-        leaking = torch.where(taken, log_prob * advantage, 0.0)
-        reinforce = -leaking.sum(dim=0).mean()
-    else:
-        reinforce = reinforce_loss(log_prob, advantage, taken)
-    if entropy_weight > 0:
-        undecided = torch.where(trajectory.moved, entropy(aim), 0.0).sum(dim=0).mean()
-        reinforce = reinforce - entropy_weight * undecided
-    return baseline_loss(expected, returns, taken) + config.policy_weight * reinforce
-
-
-def loss_of_discriminator(
-    config: DigitsConfig, trajectory: Trajectory, log_probs: Tensor, labels: Tensor
-) -> Tensor:
-    """Cross-entropy after the last glimpse; if all are supervised, that of the mean glimpse too."""
-    nll = -log_probs.gather(2, labels.expand(len(log_probs), -1)[..., None])[..., 0]
-    last = trajectory.last(nll).mean()
-    if config.supervision == "last":
-        return last
-    taken = torch.arange(len(nll), device=nll.device)[:, None] < trajectory.lengths
-    return last + torch.where(taken, nll, 0.0).sum() / taken.sum()
 
 
 # --- around the loop ---
 
 
+class Prepared(NamedTuple):
+    """What training begins with; ``epoch`` is how many are done."""
+
+    learner: Learner
+    training: Canvases
+    validation: Canvases
+    device: torch.device
+    epoch: int = 0
+    is_new: bool = True
+
+
+class Engine(NamedTuple):
+    """What does the work: a ``map`` over parts of a batch, and the processes that share them."""
+
+    each: Map
+    world: World
+
+
 def check(config: DigitsConfig) -> None:
     """Raise where training could not begin: no MNIST, no device, an oracle that cannot judge."""
     current_world().require_parts(config.parts, config.batch_size)
+    choose_device(config.device)
+    check_mnist()
+    if config.oracle:
+        check_oracle(Path(config.oracle), config)
+
+
+def prepare(config: DigitsConfig, checkpoint: Checkpoint | None) -> Prepared:
+    """Canvases, device and learner, new or from a checkpoint."""
+    current_world().require_parts(config.parts, config.batch_size)
     device = choose_device(config.device)
     check_mnist()
-    initial_learner(config, device)
-
-
-def train(config: DigitsConfig, run: Run) -> dict[str, Any]:
-    """Train, from the last checkpoint of the run if it has one; return the summary."""
-    world = current_world()
-    world.require_parts(config.parts, config.batch_size)
-    device = choose_device(config.device)
-    with parts_in_parallel(device, config.parts) as each:
-        return _train(config, run, device, each, world)
-
-
-def _train(
-    config: DigitsConfig, run: Run, device: torch.device, each: Map, world: World
-) -> dict[str, Any]:
-    training, validation = train_and_validation(
+    canvases = train_and_validation(
         config.seed, layout_of(config), config.train_images, config.validation_images
     )
-    checkpoint = world.once(run.restore)
     if checkpoint is None:
-        epoch, learner = 0, initial_learner(config, device)
-        observe(config, run, epoch, learner, {}, validation, each, world)
-    else:
-        epoch, learner = checkpoint.step, restored_learner(config, checkpoint, device)
+        return Prepared(initial_learner(config, device), *canvases, device)
+    learner = restored_learner(config, checkpoint, device)
+    return Prepared(learner, *canvases, device, checkpoint.step, is_new=False)
 
-    while epoch < config.epochs:
-        if config.fresh_canvases and epoch > 0:
-            training = fresh_training_set(
-                config.seed, epoch, layout_of(config), config.train_images
-            )
-        figures = learn_epoch(config, learner, training, epoch, device, each, world)
-        epoch += 1
-        observe(config, run, epoch, learner, figures, validation, each, world)
 
-    rows = world.once(run.rows)
-    seconds = run.seconds
-    summary = {
-        **{name: value for name, value in rows[-1].items() if name != "step"},
-        "best_accuracy": max(row["accuracy"] for row in rows),
-        **evaluate_test(config, learner.discriminator, learner.policy, world.everywhere(each)),
-        "epochs": config.epochs,
-        "seconds": seconds,
-        "episodes_per_second": config.epochs * config.train_images / seconds,
-    }
-    return world.once(lambda: run.finish(summary))
+def train(run: Run, prepared: Prepared) -> dict[str, Any]:
+    """Train to the end; return the summary."""
+    config: Any = run.config
+    learner, training, validation, device, first, is_new = prepared
+    with parts_in_parallel(device, config.parts) as each:
+        engine = Engine(each, current_world())
+        if is_new:
+            observe(run, 0, learner, {}, validation, engine)
+        for epoch in range(first, config.epochs):
+            if config.fresh_canvases and epoch > 0:
+                layout = layout_of(config)
+                training = fresh_training_set(config.seed, epoch, layout, config.train_images)
+            metrics = learn_epoch(config, learner, training, epoch, device, engine)
+            observe(run, epoch + 1, learner, metrics, validation, engine)
+        return summarise(run, learner, engine)
 
 
 def learn_epoch(
@@ -265,11 +189,10 @@ def learn_epoch(
     canvases: Canvases,
     epoch: int,
     device: torch.device,
-    each: Map,
-    world: World,
+    engine: Engine,
 ) -> dict[str, float]:
-    """One pass over the canvases; returns figures of its episodes."""
-    order, draws = draw_epoch(config, epoch, device)
+    """One pass over the canvases; returns metrics of its episodes."""
+    order, numbers = sample_epoch(config, epoch, device)
     images = torch.from_numpy(canvases.images).to(device)
     labels = torch.from_numpy(canvases.labels).to(device)
     found, truths = [], []
@@ -277,32 +200,30 @@ def learn_epoch(
         now = epoch + number / config.updates_per_epoch
         set_step_sizes(learner.optimiser, config.step_sizes_at(now))
         chosen = order[first : first + config.batch_size]
-        part = draws.batch(first, first + config.batch_size)
-        parts = cut(images[chosen], labels[chosen], part, config.parts)
-        found.append(learn_batch(config, learner, parts, now, each, world))
+        batch = numbers.batch(first, first + config.batch_size)
+        parts = cut_batch(images[chosen], labels[chosen], batch, config.parts)
+        found.append(learn_batch(config, learner, parts, now, *engine))
         truths.append(labels[chosen])
-    outcomes = in_order(world.gather(found))
-    log_probs = torch.cat([o.log_probs for o in outcomes]).cpu().numpy()
-    if not np.isfinite(log_probs).all():
-        raise UserError(
-            f"training came apart in epoch {epoch + 1}: its posteriors are not finite; "
-            "a smaller learning-rate helps"
-        )
-    health = discriminator_health(log_probs, torch.cat(truths).cpu().numpy(), reward(config.reward))
-    lengths, paid = (torch.cat([getattr(o, n) for o in outcomes]) for n in ("lengths", "paid"))
+    return training_metrics(config, epoch, in_order(engine.world.gather(found)), torch.cat(truths))
+
+
+def training_metrics(
+    config: DigitsConfig, epoch: int, ends: Sequence[EpisodeEnds], labels: Tensor
+) -> dict[str, float]:
+    """Of all episodes of an epoch, in their order."""
+    log_probs, rewards, lengths = (torch.cat(tensors) for tensors in zip(*ends, strict=True))
+    require_finite(epoch + 1, log_probs)
     return {
-        "steps": lengths.float().mean().item(),
-        **health,
-        "reward_mean": paid.mean().item(),  # by an oracle, if there is one
-        "reward_deviation": paid.std(correction=0).item(),
+        "glimpses": lengths.float().mean().item(),
+        **discriminator_health(log_probs, labels, config.reward_fn()),
+        "reward_mean": rewards.mean().item(),  # by an oracle, if there is one
+        "reward_std": rewards.std(correction=0).item(),
     }
 
 
-def in_order(of_processes: Sequence[Sequence[list[Outcome]]]) -> list[Outcome]:
-    """What each process made of its parts of each batch, batch by batch."""
-    return [
-        outcome for batch in zip(*of_processes, strict=True) for parts in batch for outcome in parts
-    ]
+def in_order(of_processes: Sequence[Sequence[list[EpisodeEnds]]]) -> list[EpisodeEnds]:
+    """How the parts of each process ended, batch by batch."""
+    return [ends for batch in zip(*of_processes, strict=True) for parts in batch for ends in parts]
 
 
 def set_step_sizes(optimiser: torch.optim.Adam, sizes: tuple[float, float]) -> None:
@@ -311,22 +232,38 @@ def set_step_sizes(optimiser: torch.optim.Adam, sizes: tuple[float, float]) -> N
 
 
 def observe(
-    config: DigitsConfig,
     run: Run,
     epoch: int,
     learner: Learner,
-    figures: dict[str, float],
+    training: dict[str, float],
     validation: Canvases,
-    each: Map,
-    world: World,
+    engine: Engine,
 ) -> None:
     """Log a row and write a checkpoint where they are due."""
-    at_end = epoch == config.epochs
-    if at_end or epoch % config.evaluate_every == 0:
-        everywhere = world.everywhere(each)
-        row = evaluate(config, learner.discriminator, learner.policy, validation, everywhere)
-        sampled = {f"train_{name}": value for name, value in figures.items()}
+    config: Any = run.config
+    each, world = engine
+    if is_due(epoch - 1, epoch, config.evaluate_every, config.epochs):
+        row = evaluate_on(config, learner.discriminator, learner.policy, validation,
+                          world.map_all_ranks(each))  # fmt: skip
+        sampled = {f"train_{name}": value for name, value in training.items()}
         if world.is_first:
             run.log({"step": epoch, **row, **sampled})
-    if world.is_first and (at_end or epoch % config.checkpoint_every == 0):
-        run.save(epoch, *to_checkpoint(config, learner))
+    if world.is_first and is_due(epoch - 1, epoch, config.checkpoint_every, config.epochs):
+        run.save(epoch, *to_checkpoint(learner))
+
+
+def summarise(run: Run, learner: Learner, engine: Engine) -> dict[str, Any]:
+    """The last row, the best accuracy, and what the models do on test digits."""
+    config: Any = run.config
+    each, world = engine
+    rows, seconds = world.once(run.rows), run.seconds
+    models = (learner.discriminator, learner.policy)
+    summary = {
+        **{name: value for name, value in rows[-1].items() if name != "step"},
+        "best_accuracy_percent": max(row["accuracy_percent"] for row in rows),
+        **evaluate_test(config, *models, world.map_all_ranks(each)),
+        "epochs": config.epochs,
+        "seconds": seconds,
+        "episodes_per_second": config.epochs * config.train_images / seconds,
+    }
+    return world.once(lambda: run.finish(summary))

@@ -21,6 +21,7 @@ from irrl.tasks.digits.extensions.fourier import (
     read_from,
 )
 from irrl.tasks.digits.extensions.grid import PlaceGrid
+from irrl.tasks.digits.extensions.places import features_of_place
 from irrl.tasks.digits.manual_backward import (
     Layer,
     Versions,
@@ -130,14 +131,18 @@ class MapPolicy(Policy):
             inputs = room(weight.shape[1])
             inputs[..., weight.shape[1] - len(self.clock) :] = self.clock[: len(inputs)]
             layers.append((self.map_encoder.bias, self.map_encoder.weight.t()))
-        inner = (inputs, *map(room, (front, units, 2 * units, 2 * units)))
+        outputs, seen, here, there = map(room, (front, units, 2 * units, 2 * units))
         anchors = states.new_zeros(*states.shape[:-1], 2)
         choices = torch.empty_like(anchors[..., 0], dtype=torch.long)
-        views = map(one_by_one, (*inner, anchors, choices))
-        steps = [MapPolicyStep(*view) for view in zip(*views, strict=True)]
-        maps = states.new_empty(2, states.shape[1], 2 * units)
-        rest = (steps, maps, locations, tuple(layers), weight_versions(self))
-        return MapPolicyCache(*inner, anchors, choices, *rest)
+        whole = (inputs, outputs, seen, here, there, anchors, choices)
+        steps = [MapPolicyStep(*view) for view in zip(*map(one_by_one, whole), strict=True)]
+        return MapPolicyCache(
+            inputs, outputs, seen, here, there, anchors, choices, steps,
+            maps=states.new_empty(2, states.shape[1], 2 * units),
+            locations=locations,
+            layers=tuple(layers),
+            versions=weight_versions(self),
+        )  # fmt: skip
 
     def act(
         self, cache: MapPolicyCache, t: int, seen: Step, location: Tensor, uniform: Tensor | None
