@@ -26,7 +26,8 @@ SET_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
 class World:
     """The processes of a run, and which of them this one is.
 
-    All of them call ``gather``, ``everywhere``, ``once`` and ``add_up`` in the same order.
+    All of them call ``gather``, ``map_all_ranks``, ``once`` and ``all_reduce_sum`` in the same
+    order.
     """
 
     rank: int = 0
@@ -59,7 +60,7 @@ class World:
     def _to_own_device(self, storage: Any, location: str) -> Any:
         return storage if location == "cpu" else storage.cuda(self.local_rank)
 
-    def everywhere(self, each: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+    def map_all_ranks(self, each: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
         """A ``map`` whose items are shared by all processes, and whose results all of them get."""
         if self.size == 1:
             return each
@@ -85,7 +86,7 @@ class World:
         """Go on when all processes have come this far; end where one of them has ended."""
         self.gather(None)
 
-    def add_up(self, tensors: Sequence[Any]) -> list[Any]:
+    def all_reduce_sum(self, tensors: Sequence[Any]) -> list[Any]:
         """The sum over all processes of each of some tensors, by one exchange."""
         if self.size == 1:
             return list(tensors)

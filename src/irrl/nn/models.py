@@ -1,6 +1,5 @@
 """What tasks with PyTorch models share: the device, Adam, and both to and from a checkpoint."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from irrl.runs.config import Config
-from irrl.nn.distributed import World, current_world
 from irrl.errors import UserError
-from irrl.runs.run import Run, resume_command
+from irrl.nn.distributed import World, current_world
+from irrl.runs.config import Config
+from irrl.runs.run import Run, read_settings, resume_command
 
 ORACLE = "oracle."
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -128,25 +127,16 @@ def restored(arrays: Arrays, name: str) -> Tensor:
     return torch.tensor(arrays[name])
 
 
-def check_settings(config: Config, settings: dict[str, Any], free: Sequence[str] = ()) -> None:
-    """Raise if a checkpoint was made with other settings; the device may change."""
-    for name, value in dataclasses.asdict(config).items():
-        if name not in ("device", *free) and name in settings and settings[name] != value:
-            raise UserError(
-                f"the checkpoint is of another configuration: its {name.replace('_', '-')} is "
-                f"{settings[name]!r}, config.json says {value!r}"
-            )
-
-
 # --- an oracle ---
 
 
 def open_oracle(folder: Path, config: SomeConfig, alike: Sequence[str]) -> tuple[Run, SomeConfig]:
     """A finished run of the same task that agrees in some settings, and its configuration."""
-    run = Run.open(folder)
-    if run.task != config.task:
-        raise UserError(f"oracle {folder} is a run of {run.task}, not of {config.task}")
-    other = type(config).from_settings(run.settings)
+    task, settings = read_settings(folder)
+    if task != config.task:
+        raise UserError(f"oracle {folder} is a run of {task}, not of {config.task}")
+    other = type(config).from_settings(settings)
+    run = Run(folder, other)
     for name in alike:
         mine, its = getattr(config, name), getattr(other, name)
         if mine != its:

@@ -6,6 +6,7 @@ faster, too: threads that share every small operation spend their time waiting f
 """
 
 import ctypes
+import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -61,6 +62,12 @@ def map_with(others: Executor, function: Callable[..., Any], *items: Iterable) -
             work.cancel()
 
 
+def part_edges(count: int, parts: int) -> list[tuple[int, int]]:
+    """Where parts of nearly equal size begin and end; parts that would be empty are left out."""
+    marks = [count * n // parts for n in range(parts + 1)]
+    return [(first, last) for first, last in itertools.pairwise(marks) if last > first]
+
+
 def set_gradients(
     parameters: Sequence[Tensor], of_parts: Sequence[Sequence[Tensor]], world: World
 ) -> None:
@@ -68,7 +75,7 @@ def set_gradients(
     sums = [sum(gradients[1:], start=gradients[0]) for gradients in zip(*of_parts, strict=True)]
     if not of_parts:  # the last batch may be too small for all processes
         sums = [torch.zeros_like(parameter) for parameter in parameters]
-    for parameter, gradient in zip(parameters, world.add_up(sums), strict=True):
+    for parameter, gradient in zip(parameters, world.all_reduce_sum(sums), strict=True):
         # As the parameter lies in memory: fused Adam goes by addresses, whatever the strides say,
         # and convolutions of pictures with channels last have gradients with channels last.
         parameter.grad = gradient.contiguous()

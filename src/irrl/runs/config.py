@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Self
 
-from irrl.errors import UserError
-from irrl.errors import unknown_name
-from irrl.rewards import REWARDS
+from irrl.errors import UserError, unknown_name
+from irrl.rewards import Reward
+from irrl.rewards import reward as find_reward
 
 
 def setting(default: Any, help: str) -> Any:
@@ -21,12 +21,21 @@ def setting(default: Any, help: str) -> Any:
 
 @dataclass(frozen=True)
 class Config:
-    """What the configurations of all tasks share. Every field has a default and a help text."""
+    """What the configurations of all tasks share. Every field has a default and a help text.
+
+    A task derives a frozen dataclass from it, with fields of its own; a field that it names again
+    gets another default or help text.
+    """
 
     task: ClassVar[str]
     length: ClassVar[str]  # the setting that says how many steps a run has
     testable: ClassVar[tuple[str, ...]] = ()  # settings in which a test may differ from training
-    yardsticks: ClassVar[tuple[str, ...]] = ()  # walkers that do not learn where to go
+    may_change: ClassVar[tuple[str, ...]] = ("device",)  # in which a resumed run may differ
+
+    reward: str = setting("clipped-linear", "reward of the policy; see `irrl rewards`")
+    seed: int = setting(0, "root of every random stream")
+    evaluate_every: int = setting(1, "steps between two rows of metrics.jsonl")
+    checkpoint_every: int = setting(10, "steps between two checkpoints")
 
     def __post_init__(self) -> None:
         """Check the types; tasks go on to check the values."""
@@ -55,12 +64,19 @@ class Config:
             if getattr(self, name) not in names:
                 raise UserError(unknown_name(flag_name(name), getattr(self, name), names))
 
-    def require_single_reward(self, reward: str) -> None:
+    def reward_fn(self, validate: bool = True) -> Reward:
+        """The reward that the setting ``reward`` names, of the library or of one's own."""
+        try:
+            return find_reward(self.reward, validate=validate)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+
+    def require_single_reward(self) -> None:
         """Raise unless there is such a reward, and one discriminator is enough for it."""
-        if reward not in REWARDS:
-            raise UserError(unknown_name("reward", reward, REWARDS))
-        if REWARDS[reward].needs_ensemble:
-            raise UserError(f"reward {reward} needs an ensemble, which {self.task} does not have")
+        if self.reward_fn().needs_ensemble:
+            raise UserError(
+                f"reward {self.reward} needs an ensemble, which {self.task} does not have"
+            )
 
     def fill(self, name: str, value: Any) -> None:
         """Settle a setting that was left open."""
@@ -71,8 +87,12 @@ class Config:
     def total_steps(self) -> int:
         return getattr(self, self.length)
 
+    def settings(self) -> dict[str, Any]:
+        """All settings by name."""
+        return dataclasses.asdict(self)
+
     def to_json(self) -> dict[str, Any]:
-        return {"task": self.task, **dataclasses.asdict(self)}
+        return {"task": self.task, **self.settings()}
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> Self:
@@ -109,3 +129,10 @@ def value_type(cls: type, name: str) -> tuple[type, bool]:
 @cache
 def _type_hints(cls: Any) -> dict[str, Any]:
     return typing.get_type_hints(cls)
+
+
+def at_least(smallest: int, **values: int) -> None:
+    """Raise unless each of some numbers is large enough."""
+    for name, value in values.items():
+        if value < smallest:
+            raise UserError(f"{flag_name(name)} must be at least {smallest}, got {value}")

@@ -53,20 +53,17 @@ class Run:
         return self.config.task
 
     @classmethod
-    def create(cls, folder: str | Path, config: Config) -> "Run":
-        """Start a new run in a folder that is empty or not there yet."""
+    def create(cls, folder: str | Path, config: Config, package: str | None = None) -> "Run":
+        """Start a new run in a folder that is empty or not there yet.
+
+        ``package`` is the one that the task is from, with its version.
+        """
         folder = Path(folder)
-        if (folder / CONFIG).exists():
-            if (folder / SUMMARY).exists():
-                raise UserError(f"{folder} already holds a finished run; choose another folder")
-            raise UserError(
-                f"{folder} already holds an unfinished run; go on with `{resume_command(folder)}`, "
-                "or choose another folder"
-            )
-        check_empty(folder)
+        check_new(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(folder / CONFIG, to_json_bytes(config.to_json()))
-        write_atomic(folder / PROVENANCE, to_json_bytes({**provenance(), "resumed": []}))
+        made = {**provenance(), "task_package": package, "resumed": []}
+        write_atomic(folder / PROVENANCE, to_json_bytes(made))
         return cls(folder, config)
 
     def exclusive(self) -> AbstractContextManager[None]:
@@ -219,6 +216,18 @@ def is_run(folder: str | Path) -> bool:
 
 def is_finished(folder: str | Path) -> bool:
     return (Path(folder) / SUMMARY).exists()
+
+
+def check_new(folder: Path) -> None:
+    """Raise unless a run can be started in a folder."""
+    if (folder / SUMMARY).exists():
+        raise UserError(f"{folder} already holds a finished run; choose another folder")
+    if (folder / CONFIG).exists():
+        raise UserError(
+            f"{folder} already holds an unfinished run; go on with `{resume_command(folder)}`, "
+            "or choose another folder"
+        )
+    check_empty(folder)
 
 
 def check_empty(folder: Path) -> None:

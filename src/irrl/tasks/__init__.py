@@ -1,95 +1,118 @@
-"""The tasks. Each is a folder with a ``config.py`` and a ``train.py``.
+"""Tasks: found by entry point, so that anybody's package can add one; and what is done with them.
 
-``train.py`` has ``train(config, run) -> summary`` and reads as the loop of the paper:
-rollout, reward, policy, discriminator.
+`irrl.tasks.contract` says what a task is. Each of ours is a folder whose ``train.py`` reads as the
+loop of the paper: rollout, reward, policy, discriminator.
 """
 
 import dataclasses
 from contextlib import nullcontext
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from irrl.runs.config import Config
+from irrl.errors import UserError, unknown_name
 from irrl.nn.distributed import current_world
-from irrl.errors import UserError
-from irrl.presets import DEFAULT_PRESET, PRESETS
-from irrl.errors import unknown_name
-from irrl.runs.run import Run
-from irrl.tasks.counting.config import CountingConfig
-from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.skills.config import SkillsConfig
+from irrl.runs.config import Config
+from irrl.runs.run import Run, check_empty, is_run, read_settings, run_folders
+from irrl.tasks.contract import DEFAULT_PRESET, Metrics, Task
+from irrl.tasks.registry import explain_missing, find_task, package_of
 
-CONFIGS: dict[str, type[Config]] = {
-    "skills": SkillsConfig,
-    "digits": DigitsConfig,
-    "counting": CountingConfig,
-}
-
-MERIT = {"skills": "n_skills", "digits": "accuracy", "counting": "accuracy"}
-"""The figure of merit of each task, as it is called in its metrics."""
+# --- configurations ---
 
 
 def make_config(task: str, preset: str = DEFAULT_PRESET, **settings: Any) -> Config:
     """The configuration of a preset, with some settings changed."""
-    cls = config_class(task)
-    if preset not in PRESETS[task]:
-        raise UserError(unknown_name("preset", preset, PRESETS[task]))
-    return cls.from_settings({**PRESETS[task][preset].settings, **settings})
+    found = find_task(task)
+    if preset not in found.presets:
+        raise UserError(unknown_name("preset", preset, found.presets))
+    return found.config.from_settings({**found.presets[preset].settings, **settings})
+
+
+# --- run folders ---
+
+
+def create_run(folder: str | Path, config: Config) -> Run:
+    """Start a new run in a folder that is empty or not there yet."""
+    return Run.create(folder, config, package_of(config.task))
 
 
 def open_run(folder: str | Path) -> Run:
-    """Open a run whose configuration is one; settings that are missing have their defaults."""
-    run = Run.open(folder)
-    run.settings = dataclasses.asdict(config_of(run))
-    return run
+    """Open a run that exists; a setting that is younger than the run has its default."""
+    task, settings = read_settings(folder)
+    explain_missing(task, Path(folder))
+    return Run(folder, find_task(task).config.from_settings(settings))
 
 
-def config_of(run: Run) -> Config:
-    """The configuration a run was made with."""
-    return config_class(run.task).from_settings(run.settings)
+def open_runs(paths: list[str]) -> list[Run]:
+    """All runs at or below some folders, in order of their names."""
+    return [open_run(folder) for folder in run_folders(paths)]
 
 
-def config_class(task: str) -> type[Config]:
-    if task not in CONFIGS:
-        raise UserError(unknown_name("task", task, CONFIGS))
-    return CONFIGS[task]
+def check_folder(folder: str | Path, config: Config) -> None:
+    """Raise where a run can neither be started nor gone on with in a folder. Writes nothing."""
+    if not is_run(folder):
+        return check_empty(Path(folder))
+    there, wanted = open_run(folder).config.to_json(), config.to_json()
+    changed = [key for key in wanted if there.get(key) != wanted[key]]
+    if changed:
+        raise UserError(
+            f"{folder} already holds a run with another {', '.join(changed)}; choose another folder"
+        )
+    return None
 
 
-def task_module(task: str, name: str) -> Any:
-    """A module of a task, or one line that says what it needs."""
-    try:
-        return import_module(f"irrl.tasks.{task}.{name}")
-    except ModuleNotFoundError as error:
-        if error.name == f"irrl.tasks.{task}.{name}":
-            raise UserError(f"{task} has nothing to {name}") from None
-        if error.name == "torch":
-            raise UserError(f"{task} needs PyTorch: pip install 'irrl[torch]'") from None
-        raise
+def one_task(runs: list[Run]) -> Task:
+    """The task of some runs, which must be one."""
+    names = sorted({run.task for run in runs})
+    if len(names) != 1:
+        raise UserError(f"runs of different tasks do not compare: {', '.join(names)}; take each")
+    return find_task(names[0])
+
+
+# --- training and evaluating ---
 
 
 def check(config: Config) -> None:
-    """Raise where training could not begin: data, device or oracle missing. Writes nothing."""
-    task_module(config.task, "train").check(config)
+    """Raise where training could not begin for want of data, device or oracle. Writes nothing."""
+    find_task(config.task).check(config)
     current_world().wait_for_all()
 
 
-def train(run: Run) -> dict[str, Any]:
-    """Train a run from where it stands to its end; a finished run is left as it is."""
+def begin(folder: str | Path, config: Config) -> tuple[Run, Any]:
+    """Prepare a new run, then make its folder: what cannot begin leaves nothing behind."""
+    prepared = find_task(config.task).prepare(config, None)
     world = current_world()
+    world.wait_for_all()
+    return world.once(lambda: create_run(folder, config)), prepared
+
+
+def train(run: Run, prepared: Any = None) -> Metrics:
+    """Train a run from where it stands to its end; a finished run is left as it is.
+
+    ``prepared`` is what `begin` gave for a new run: it need not be prepared twice.
+    """
+    task, world = find_task(run.task), current_world()
     if world.once(lambda: run.is_finished):
         return world.once(run.summary)
-    config = config_of(run)
     with run.exclusive() if world.is_first else nullcontext():
-        return task_module(run.task, "train").train(config, run)
+        checkpoint = world.once(run.restore)
+        if prepared is None or checkpoint is not None:
+            prepared = task.prepare(run.config, checkpoint)
+        return task.train(run, prepared)
 
 
-def evaluate(run: Run, changed: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+def train_in(folder: str | Path, config: Config) -> Metrics:
+    """Start a run in a folder and train it, or go on with the one of this configuration there."""
+    check_folder(folder, config)
+    if is_run(folder):
+        return train(open_run(folder))
+    return train(*begin(folder, config))
+
+
+def evaluate(run: Run, changed: dict[str, Any] | None = None) -> tuple[int, Metrics]:
     """Step and metrics of the last checkpoint of a run. Reads only.
 
     ``changed`` has settings of the test that differ from those of the run.
     """
-    config = dataclasses.replace(config_of(run), **(changed or {}))
+    config = dataclasses.replace(run.config, **(changed or {}))
     checkpoint = run.last_checkpoint()
-    module = task_module(run.task, "evaluate")
-    return checkpoint.step, module.evaluate_arrays(config, checkpoint.arrays)
+    return checkpoint.step, find_task(run.task).evaluate(config, checkpoint)

@@ -1,0 +1,241 @@
+"""The contract of a task: all that verbs, sweeps, figures and the report ask of one.
+
+A task is a `Task`, which a package offers under the entry-point group ``irrl.tasks``:
+
+    [project.entry-points."irrl.tasks"]
+    mine = "my_package.task:TASK"
+
+It needs a configuration class, presets, a primary metric and three functions (`prepare`, `train`,
+`evaluate`); the rest is there for figures, reports and data. This module and whatever a task's own
+module imports at once must be light: heavy libraries come in with `imported`.
+"""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from irrl.errors import UserError
+from irrl.runs.checkpoint import Checkpoint
+from irrl.runs.config import Config
+from irrl.runs.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.figure import Figure, SubFigure
+
+    from irrl.noise_measured import Posteriors
+
+Settings = Mapping[str, Any]
+Metrics = dict[str, Any]
+DEFAULT_PRESET = "fast"
+
+
+class Preset(NamedTuple):
+    """Named settings: what they are for, and what they change."""
+
+    description: str
+    settings: dict[str, Any]
+
+
+class Metric(NamedTuple):
+    """A number of a run: its name in ``metrics.jsonl``, what figures call it, and its range."""
+
+    name: str
+    title: str
+    unit: str = ""
+    low: float | None = 0.0
+    high: float | None = None
+    higher_is_better: bool = True
+    threshold: float | None = None  # how fast a run gets there is part of its table
+
+
+# --- what the authors report ---
+
+
+class Anchor(NamedTuple):
+    """Where a reward of theirs ends: as it is written, and the range that stands for."""
+
+    text: str
+    low: float
+    high: float
+    source: str = "read off their figure"
+    steps_to_80: float | None = None  # the steps in which curves are drawn; None: not known
+
+
+@dataclass(frozen=True)
+class Published:
+    """The authors' numbers of a task, or of a variant of it, after one length of training."""
+
+    length: str  # in words, such as "1500 epochs"
+    numbers: Mapping[str, Anchor]  # by reward
+    steps: tuple[int, ...] = ()  # of the points of their learning curves
+    curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def texts(self) -> dict[str, str]:
+        """Their numbers as they are written, by reward."""
+        return {reward: anchor.text for reward, anchor in self.numbers.items()}
+
+    def curve_point(self, reward: str, step: int) -> float:
+        return self.curves[reward][self.steps.index(step)]
+
+    def curve_up_to(self, reward: str, last: float) -> tuple[list[int], list[float]]:
+        """Their curve as far as ours goes."""
+        values = self.curves.get(reward, ())
+        points = [p for p in zip(self.steps, values, strict=False) if p[0] <= last]
+        return [step for step, _ in points], [value for _, value in points]
+
+
+# --- pictures and data ---
+
+
+class NamedFigure(NamedTuple):
+    """A figure of the paper that only this task can draw, from finished runs."""
+
+    paper: str  # its label there
+    needs: str
+    plot: "Callable[[Sequence[Run], int], Figure]"  # runs, seed of what is drawn by chance
+
+
+class EpisodePicture(NamedTuple):
+    """What policies do, for the report."""
+
+    title: str
+    description: str
+    plot: "Callable[[Sequence[Run]], Figure]"
+
+
+class Played(NamedTuple):
+    """Episodes as a sheet and, if they move, as an animation."""
+
+    sheet: "Figure"
+    animation: "FuncAnimation | None" = None
+    frames_per_second: int = 4
+
+
+class DataVerb(NamedTuple):
+    """A verb below `irrl data`: what tasks learn from, made or fetched, or pictures of it.
+
+    ``run`` returns what to print, or a figure, which is saved as the option ``--output`` says.
+    """
+
+    summary: str
+    add_options: Callable[[ArgumentParser], None]
+    run: "Callable[[Namespace], str | Figure]"
+
+
+# --- the contract ---
+
+
+def nothing_to_check(config: Any) -> None:
+    """For tasks that need nothing but their configuration."""
+
+
+def one_panel(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """All runs in one panel that needs no title."""
+    return {"": list(runs)}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task. ``name`` is what the command line calls it, and what a run folder says.
+
+    Args:
+        config: its settings, a frozen dataclass derived from `irrl.runs.config.Config`.
+        presets: by name; `fast` is what is trained if none is named.
+        primary: the metric that tells how good a run is.
+        prepare: (config, checkpoint or None) -> what `train` needs: data, device, learner, and the
+            step it stands at. Raises `UserError` where training cannot begin; writes nothing.
+        train: (run, what was prepared) -> summary. Logs by `run.log`, saves by `run.save`.
+        evaluate: (config, checkpoint) -> metrics. Changes nothing.
+        check: cheap: raises where `prepare` would for want of data, device or oracle.
+        panels: metrics that are drawn over training beside the primary one.
+        columns: numbers of the summary that tables show beside the primary metric.
+        comparable: settings in which runs must agree to be compared.
+        variant_by: the setting that tells variants of the task apart, such as its model.
+        titles: of studies in a report, by variant (by the task's name if it has none).
+        panels_of: (runs) -> title -> runs that belong in a panel of their own.
+        scripted_baselines: name -> settings of a run whose behaviour is not learned.
+        published: the authors' numbers, by variant.
+        as_published: settings that must be those of the preset `paper` for these to apply.
+        ceiling: (config) -> the best value of the primary metric there can be, drawn as a line.
+        paper_labels: figure -> its label in the paper.
+        figures: figures that only this task can draw.
+        picture: what policies do, for the report.
+        plot_beside: (part of a figure, label -> run, label -> colour): drawn beside the curves.
+        play: (runs, number of episodes, seed) -> episodes to look at.
+        measure_noise: (run, folder of an oracle, episodes, checkpoints) -> posteriors by both.
+        data: verbs below `irrl data`.
+    """
+
+    name: str
+    config: type[Config]
+    presets: Mapping[str, Preset]
+    primary: Metric
+    prepare: Callable[[Any, Checkpoint | None], Any]
+    train: Callable[[Run, Any], Metrics]
+    evaluate: Callable[[Any, Checkpoint], Metrics]
+    check: Callable[[Any], None] = nothing_to_check
+    panels: tuple[Metric, ...] = ()
+    columns: tuple[str, ...] = ("seconds",)
+    comparable: tuple[str, ...] = ()
+    variant_by: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    panels_of: Callable[[Sequence[Run]], dict[str, list[Run]]] = one_panel
+    scripted_baselines: Mapping[str, Settings] = field(default_factory=dict)
+    published: Mapping[str, Published] = field(default_factory=dict)
+    as_published: tuple[str, ...] = ()
+    ceiling: Callable[[Any], float] | None = None
+    paper_labels: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, NamedFigure] = field(default_factory=dict)
+    picture: EpisodePicture | None = None
+    plot_beside: "Callable[[SubFigure, Mapping[str, Run], Mapping[str, str]], None] | None" = None
+    play: Callable[[Sequence[Run], int, int], Played] | None = None
+    measure_noise: "Callable[[Run, Path, int, int], list[Posteriors]] | None" = None
+    data: Mapping[str, DataVerb] = field(default_factory=dict)
+
+    def variant(self, settings: Settings) -> str:
+        """Which variant of the task a run is; the task's name if it has none."""
+        return str(settings[self.variant_by]) if self.variant_by else self.name
+
+    def title(self, variant: str) -> str:
+        return self.titles.get(variant, variant)
+
+    def baseline_of(self, settings: Settings) -> str | None:
+        """The scripted baseline that a run is, None if its behaviour was learned."""
+        for name, its in self.scripted_baselines.items():
+            if all(settings.get(key) == value for key, value in its.items()):
+                return name
+        return None
+
+    def all_panels(self) -> dict[str, Metric]:
+        """What is drawn over training, the primary metric first."""
+        return {metric.name: metric for metric in (self.primary, *self.panels)}
+
+    def all_columns(self) -> tuple[str, ...]:
+        """What a comparison reports, the primary metric first."""
+        return (self.primary.name, *self.columns)
+
+
+# --- what comes in when it is used ---
+
+
+def imported(module: str, name: str, install: str = "") -> Callable[..., Any]:
+    """A function of a module that is imported when it is first called.
+
+    ``install`` is what brings the libraries that the module needs, such as ``irrl[torch]``.
+    """
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        try:
+            function = getattr(import_module(module), name)
+        except ModuleNotFoundError as error:
+            if not install or error.name is None or module.startswith(error.name):
+                raise
+            raise UserError(f"this needs {error.name}: pip install '{install}'") from None
+        return function(*arguments, **options)
+
+    call.__name__ = call.__qualname__ = name
+    return call
