@@ -25,8 +25,8 @@ f32 = np.float32
 N_ACTIONS = np.uint32(len(ACTIONS))
 REWARD_SIGNATURE = types.float32(types.float32[::1], types.uint32, types.float32)
 
-# Sums may be reordered into vector lanes. NaN comes with divergence only, which `check_finite`
-# in tables.py tells.
+# Sums may be reordered into vector lanes. NaN comes with divergence only, which `require_finite`
+# tells whenever tables are looked at.
 VECTORISE = {"reassoc", "contract", "nnan", "nsz", "arcp"}
 
 
@@ -116,8 +116,8 @@ def ensemble_mean(log_q, posterior, cell, log_mean):
     disagreement = f32(0.0)
     for member in range(members):
         for k in range(codes):
-            gain = log_q[member, cell, k] - log_mean[cell, k]
-            disagreement += share * posterior[member, cell, k] * gain
+            log_ratio = log_q[member, cell, k] - log_mean[cell, k]
+            disagreement += share * posterior[member, cell, k] * log_ratio
     return max(disagreement, f32(0.0))
 
 
@@ -175,7 +175,7 @@ def rollout(
 def q_lambda_errors(
     q, channel, code, greedy, next_cell, moves, b, reward, discount, lambda_, errors
 ):  # fmt: skip
-    """TD errors of Peng's Q(lambda); the reward is paid on the last move and ends the episode."""
+    """TD errors of Peng's Q(lambda); the reward comes with the last move, the end."""
     bootstrap = discount * (f32(1.0) - lambda_)
     carry = discount * lambda_
     last = moves.shape[1] - 1
