@@ -19,9 +19,7 @@ Stages = list[tuple[int, np.ndarray]]
 """Steps, and the share of episodes that end in each cell, laid out on the grid."""
 
 
-def plot_beside(
-    subfigure: SubFigure, runs: Mapping[str, Run], colours: Mapping[str, str]
-) -> None:
+def plot_beside(subfigure: SubFigure, runs: Mapping[str, Run], colours: Mapping[str, str]) -> None:
     """A row of maps for each run: where its skills end, early to late."""
     plot_occupancies(subfigure, {label: stages(run) for label, run in runs.items()}, colours)
 
@@ -29,10 +27,10 @@ def plot_beside(
 def occupancy_figure(runs: Sequence[Run], seed: int = 0) -> Figure:
     """Where skills end at the start, half-way and at the end (fig:skill-discovery-state-occupancy).
 
-    The first seed of each reward. The shares are exact, so nothing is left to chance: ``seed``
-    changes nothing.
+    One run of each reward. The shares are exact, not counted in episodes that are sampled:
+    ``seed`` changes nothing.
     """
-    shown = {reward: stages(run) for reward, run in _first_seeds(runs).items()}
+    shown = {run.settings["reward"]: stages(run) for run in runs}
     if not any(shown.values()):
         raise UserError(f"{runs[0].folder} and its like have no checkpoint to plot")
     figure = Figure(figsize=(WIDTH, ROW_HEIGHT * len(shown) + 0.2), layout="constrained")
@@ -71,16 +69,6 @@ def plot_occupancies(
         bar = figure.colorbar(image, ax=panels, shrink=0.6, pad=0.02)
         bar.set_label("share of episodes ending here", fontsize=7)
         bar.ax.tick_params(labelsize=7)
-
-
-def _first_seeds(runs: Sequence[Run]) -> dict[str, Run]:
-    """The run of the lowest seed of each reward, rewards in the order in which they come."""
-    found: dict[str, Run] = {}
-    for run in runs:
-        other = found.setdefault(run.settings["reward"], run)
-        if run.settings["seed"] < other.settings["seed"]:
-            found[run.settings["reward"]] = run
-    return found
 
 
 def _short(step: int) -> str:
