@@ -25,8 +25,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from irrl.runs.run import CHECKPOINTS, METRICS, SUMMARY, Run, provenance
 from irrl.cli.show import finished_runs
+from irrl.runs.run import CHECKPOINTS, METRICS, SUMMARY, Run, provenance
 from tests.helpers.browser import find_browser
 
 POINTS = 500

@@ -20,8 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from irrl.sweeps.engine_ray import connect, import_ray
 from irrl.runs.run import Run, find_runs, provenance
+from irrl.sweeps.engine_ray import connect, import_ray
 
 REWARDS = ("clipped-linear", "clipped-log")
 

@@ -27,8 +27,6 @@ from studies import (
     Study,
 )
 
-from irrl.tasks.digits.config import PLACEMENTS
-
 RUNS = ROOT / "runs" / "results"
 
 
@@ -69,8 +67,8 @@ def look_at_digits() -> None:
     if all((ROOT / run / "summary.json").exists() for run in (FAST, FAST_DT)):
         keep_sheet("digits-play-fast.png", FAST, FAST_DT)
     if (ROOT / FAST / "summary.json").exists():
-        found = {p: irrl("eval", FAST, "--placement", p, "--json") for p in PLACEMENTS}
-        accuracy = {p: json.loads(text)["test_accuracy"] for p, text in found.items()}
+        found = {p: irrl("eval", FAST, "--placement", p, "--json") for p in ("paper", "uniform")}
+        accuracy = {p: json.loads(text)["test_accuracy_percent"] for p, text in found.items()}
         (RESULTS / "digits-placement.json").write_text(json.dumps(accuracy, indent=1) + "\n")
 
 
@@ -95,7 +93,7 @@ def keep_calibration(*studies: str) -> None:
 def look_at_counting() -> None:
     runs = [f"runs/results/counting/{name}/seed-0" for name in THREE.split(",")]
     if all((ROOT / run / "summary.json").exists() for run in runs):
-        keep_sheet("counting-play.png", *runs, "--images", "3")
+        keep_sheet("counting-play.png", *runs, "--episodes", "3")
 
 
 def keep_sheet(name: str, *arguments: str) -> None:
@@ -116,8 +114,8 @@ def run_study(name: str, study: Study) -> None:
     for metrics in sorted((RUNS / name).glob("*/seed-*/metrics.jsonl")):
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]
         key = f"{metrics.parent.parent.name}/{metrics.parent.name}"
-        merit = COLUMNS[study.task].metrics[0]
-        curves[key] = [[row["step"], round(row[merit], 2)] for row in rows]
+        primary = COLUMNS[study.task].metrics[0]
+        curves[key] = [[row["step"], round(row[primary], 2)] for row in rows]
     (target / "curves.json").write_text(json.dumps(curves) + "\n")
 
 

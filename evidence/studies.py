@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from irrl.authors import curve_point, texts
+from irrl.tasks import find_task
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
@@ -20,29 +20,37 @@ G_FUNCTIONS = (
     "clipped-log,clipped-root-4,clipped-root-2,clipped-log1p,clipped-linear,clipped-exp,"
     "clipped-power-2,clipped-power-3,clipped-power-4,clipped-power-6"
 )
-LOOKING_TWICE = "--inhibition 0 --entropy-weight 0 --centre-forgets no"
+LOOKING_TWICE = "--inhibition 0 --entropy-coef 0 --centre-forgets no"
 """What makes `fast` what it was before these three."""
-PAID_AT_THE_END = "--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0"
-"""Digits paid as in the paper: once, after the last glimpse, from the first update on."""
+REWARDED_AT_THE_END = "--credit final --discount 1 --lambda 1 --policy-warmup-epochs 0"
+"""Digits rewarded as in the paper: once, after the last glimpse, from the first update on."""
 GAUSSIAN = (
-    "--grid 0 --equivariant no --inhibition 0 --entropy-weight 0 --location-std 0.15 "
+    "--grid 0 --equivariant no --inhibition 0 --entropy-coef 0 --location-std 0.15 "
     "--location-std-end 0.05"
 )
-"""The authors' kind of locator, with a deviation that finds digits in four epochs."""
-AS_THE_PAPER = f"{PAID_AT_THE_END} --supervision last --normalise-advantage no {GAUSSIAN} --parts 1"
+"""The authors' kind of locator, with a std that finds digits in four epochs."""
+AS_THE_PAPER = (
+    f"{REWARDED_AT_THE_END} --supervision last --normalise-advantage none {GAUSSIAN} --parts 1"
+)
 """Its losses and its kind of locator; of `fast` only what sees and remembers."""
 COMPARED = f"--epochs 4 {AS_THE_PAPER}"
 
 
+PUBLISHED = {
+    variant: published
+    for task in ("skills", "digits", "counting")
+    for variant, published in find_task(task).published.items()
+}
+"""The authors' numbers, by task or, of digits, by model."""
+
+RAM = PUBLISHED["ram"]
+
 WITH_LENGTH = {
-    "clipped-linear": f"{curve_point('ram', 'clipped-linear', 100)} at 100 epochs, "
-    f"{curve_point('ram', 'clipped-linear', 1400)} at 1400"
+    "clipped-linear": f"{RAM.curve_point('clipped-linear', 100)} at 100 epochs, "
+    f"{RAM.curve_point('clipped-linear', 1400)} at 1400"
 }
 
-
-AFTER_100 = {
-    reward: f"{curve_point('ram', reward, 100)} at 100 epochs" for reward in THREE.split(",")
-}
+AFTER_100 = {reward: f"{RAM.curve_point(reward, 100)} at 100 epochs" for reward in THREE.split(",")}
 
 
 class Study(NamedTuple):
@@ -66,7 +74,7 @@ class Study(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What a task's tables show: metrics and their titles; the first is the figure of merit."""
+    """What a task's tables show: metrics and their titles; the first is the primary metric."""
 
     metrics: tuple[str, ...]
     titles: tuple[str, ...]
@@ -77,10 +85,12 @@ COLUMNS = {
         ("n_skills", "n_skills_greedy", "cells_reached"), ("n skills", "greedy", "cells reached")
     ),
     "digits": Columns(
-        ("accuracy", "test_accuracy", "steps"), ("validation %", "test %", "glimpses")
+        ("accuracy_percent", "test_accuracy_percent", "glimpses"),
+        ("validation %", "test %", "glimpses"),
     ),
     "counting": Columns(
-        ("accuracy", "well_founded", "moves"), ("right %", "right and well-founded %", "moves")
+        ("accuracy_percent", "well_founded_percent", "moves"),
+        ("right %", "right and well-founded %", "moves"),
     ),
 }
 
@@ -90,14 +100,14 @@ STUDIES = {
         "Five rewards",
         "The `fast` preset. The ceiling is 97.6 skills.",
         f"skills --rewards {ALL} --seeds 5",
-        authors=texts("skills"),
+        authors=PUBLISHED["skills"].texts(),
     ),
     "skills-paper": Study(
         "The authors' set-up at full length",
         "40 million iterations with SGD 0.004, as the authors ran it, one seed: does `fast` stand "
         "for it?",
         "skills --preset paper --rewards clipped-linear,clipped-log,linear,accuracy --seeds 1",
-        authors=texts("skills"),
+        authors=PUBLISHED["skills"].texts(),
         hours=0.5,
     ),
     "skills-visits": Study(
@@ -136,7 +146,7 @@ STUDIES = {
         "REINFORCE on it as it is) and its Gaussian locator, with what sees and remembers in "
         "`fast`. Four epochs: the discriminator is immature for most of them.",
         f"digits --rewards {THREE} {COMPARED} --checkpoint-every 1 --seeds 3",
-        authors=texts("ram"),
+        authors=PUBLISHED["ram"].texts(),
         hours=0.2,
         epoch_by_epoch=True,
     ),
@@ -145,7 +155,7 @@ STUDIES = {
         "Log and linear rewards carry a gradient into the discriminator, through REINFORCE and the "
         "baseline's loss; the 0/1 reward has none.",
         f"digits --rewards {TWO} {COMPARED} {LEAK} --seeds 3",
-        authors=texts("ram"),
+        authors=PUBLISHED["ram"].texts(),
         hours=0.15,
         epoch_by_epoch=True,
     ),
@@ -174,7 +184,7 @@ STUDIES = {
         "The set-up of the first of these studies, for the model that decides when it has seen "
         "enough.",
         f"digits --model dt-ram --rewards {THREE} {COMPARED} --seeds 3",
-        authors=texts("dt-ram"),
+        authors=PUBLISHED["dt-ram"].texts(),
         hours=0.2,
         epoch_by_epoch=True,
     ),
@@ -182,7 +192,7 @@ STUDIES = {
         "DT-RAM: the same with the leak of the authors' code",
         "As for RAM; six seeds, since three did not tell the two apart. Nor do six.",
         f"digits --model dt-ram --rewards {TWO} {COMPARED} {LEAK} --seeds 6",
-        authors=texts("dt-ram"),
+        authors=PUBLISHED["dt-ram"].texts(),
         hours=0.3,
         epoch_by_epoch=True,
     ),
@@ -190,24 +200,24 @@ STUDIES = {
         "DT-RAM with the leak, twice as long",
         "Does the paper's order come with time? In the mean, not beyond chance.",
         f"digits --model dt-ram --rewards {TWO} --epochs 8 {AS_THE_PAPER} {LEAK} --seeds 3",
-        authors=texts("dt-ram"),
+        authors=PUBLISHED["dt-ram"].texts(),
         hours=0.25,
         epoch_by_epoch=True,
     ),
     "digits-ram-now": Study(
         "RAM: three rewards, with the models of `fast`",
-        "All of `fast`'s models, which choose among places, shun those that were seen and hold the "
-        "choice open; paid as in the paper. Two epochs.",
-        f"digits --rewards {THREE} --epochs 2 {PAID_AT_THE_END} --seeds 3",
-        authors=texts("ram"),
+        "All of `fast`'s models, which choose among places, avoid those that were seen and hold "
+        "the choice open; rewarded as in the paper. Two epochs.",
+        f"digits --rewards {THREE} --epochs 2 {REWARDED_AT_THE_END} --seeds 3",
+        authors=PUBLISHED["ram"].texts(),
         hours=0.4,
         epoch_by_epoch=True,
     ),
     "digits-dt-ram-now": Study(
         "DT-RAM: three rewards, with the models of `fast`",
         "The same for DT-RAM, four epochs.",
-        f"digits --model dt-ram --rewards {THREE} --epochs 4 {PAID_AT_THE_END} --seeds 3",
-        authors=texts("dt-ram"),
+        f"digits --model dt-ram --rewards {THREE} --epochs 4 {REWARDED_AT_THE_END} --seeds 3",
+        authors=PUBLISHED["dt-ram"].texts(),
         hours=0.4,
         epoch_by_epoch=True,
     ),
@@ -244,7 +254,9 @@ STUDIES = {
         "DT-RAM, the `fast` preset",
         "60 epochs of the same for the model that decides when it has seen enough.",
         "digits --model dt-ram --rewards clipped-linear --epochs 60 --seeds 1",
-        authors={"clipped-linear": texts("dt-ram")["clipped-linear"] + " at 1500 epochs"},
+        authors={
+            "clipped-linear": PUBLISHED["dt-ram"].texts()["clipped-linear"] + " at 1500 epochs"
+        },
         hours=0.7,
     ),
     "digits-ram-twice": Study(
@@ -267,19 +279,19 @@ STUDIES = {
         "The `paper` preset, for the first 200 of its 1500 epochs: does the code do what theirs "
         "did?",
         "digits --preset paper --rewards clipped-linear --epochs 200 --parts 1 --seeds 1",
-        authors={"clipped-linear": f"{curve_point('ram', 'clipped-linear', 200)} at 200 epochs"},
+        authors={"clipped-linear": f"{RAM.curve_point('clipped-linear', 200)} at 200 epochs"},
         hours=0.7,
         along="ram",
     ),
     "counting": Study(
-        "Counting under occlusion: three rewards and three yardsticks",
-        "The `fast` preset; 1,000 scenes that were not trained on. The yardsticks learn to answer "
-        "with the same network, but not where to go: stay answers from the first view, random "
+        "Counting under occlusion: three rewards and three scripted baselines",
+        "The `fast` preset; 1,000 scenes that were not trained on. The scripted baselines learn to "
+        "answer with the same network, but not where to go: stay answers from the first view, random "
         "turns or stops by chance, sweep walks six moves to the opposite side. An answer is "
         "well-founded if each cube to be counted was seen in some view taken.",
-        f"counting --rewards {THREE} --seeds 3 --yardsticks stay,random,sweep "
-        "--yardstick-seeds 1 --parts 1",
-        authors=texts("counting"),
+        f"counting --rewards {THREE} --seeds 3 --baselines stay,random,sweep "
+        "--baseline-seeds 1 --parts 1",
+        authors=PUBLISHED["counting"].texts(),
         hours=1.5,
     ),
 }

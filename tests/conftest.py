@@ -4,6 +4,7 @@ import pytest
 
 from tests.helpers.command import irrl_command
 
+
 @pytest.fixture
 def irrl(tmp_path):
     """The command, run in an empty folder."""

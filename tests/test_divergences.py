@@ -25,7 +25,7 @@ joints_with_zeros = (
 def reward_of(name, prior=0.05):
     """The library's reward as a function of the ratio of posterior and prior."""
     shape = REWARDS[f"f-{name}"]
-    return lambda ratio: shape.gain(np, np.log(ratio) + np.log(prior), np.log(prior))
+    return lambda ratio: shape.of_log_posterior(np, np.log(ratio) + np.log(prior), np.log(prior))
 
 
 @pytest.mark.parametrize("name", DIVERGENCES)
@@ -91,8 +91,8 @@ def test_the_printed_le_cam_expectation_is_not_the_divergence():
 def test_the_linear_reward_is_chi2_only_under_a_uniform_prior():
     q = np.array([0.1, 0.4, 0.9])
     for p in (0.25, 0.5):
-        linear = REWARDS["linear"].gain(np, np.log(q), np.log(p))
-        chi2 = REWARDS["f-chi2"].gain(np, np.log(q), np.log(p))
+        linear = REWARDS["linear"].of_log_posterior(np, np.log(q), np.log(p))
+        chi2 = REWARDS["f-chi2"].of_log_posterior(np, np.log(q), np.log(p))
         np.testing.assert_allclose(chi2, linear / p)  # the factor 1/p(y) depends on the label
 
 

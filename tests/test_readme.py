@@ -5,7 +5,6 @@ import re
 import torch
 
 from irrl.cli.main import VERBS
-
 from tests.helpers.command import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")

@@ -16,10 +16,10 @@ from irrl.rewards import (
     REWARDS,
     Reward,
     disagreement,
-    linear_gain,
-    power_gain,
+    power_shape,
     reward,
 )
+from irrl.shapes import g_shape, linear_shape
 
 BACKENDS = {"numpy": np.asarray, "torch": torch.asarray, "jax": jnp.asarray}
 POSTERIOR = [name for name, r in REWARDS.items() if r.shape is not None and not r.needs_ensemble]
@@ -119,9 +119,9 @@ def test_log_reward_keeps_finite_log_probabilities():
 @pytest.mark.parametrize("name", INCREASING)
 @given(st.floats(-60, 0), st.floats(-60, 0), st.floats(1e-4, 0.9))
 def test_rewards_grow_with_the_posterior_and_are_zero_at_the_prior(name, a, b, prior):
-    low, high = (REWARDS[name].gain(np, np.float64(x), math.log(prior)) for x in sorted((a, b)))
+    low, high = (REWARDS[name].of_log_posterior(np, np.float64(x), math.log(prior)) for x in sorted((a, b)))
     assert low <= high
-    assert REWARDS[name].gain(np, np.float64(math.log(prior)), math.log(prior)) == 0.0
+    assert REWARDS[name].of_log_posterior(np, np.float64(math.log(prior)), math.log(prior)) == 0.0
 
 
 @pytest.mark.parametrize("name", [n for n in POSTERIOR if n.startswith("clipped-")])
@@ -129,8 +129,8 @@ def test_rewards_grow_with_the_posterior_and_are_zero_at_the_prior(name, a, b, p
 def test_clipping_replaces_the_posterior_by_the_larger_of_it_and_the_prior(name, log_q, prior):
     log_p = math.log(prior)
     plain = REWARDS[name.removeprefix("clipped-")]
-    expected = plain.gain(np, np.float64(max(log_q, log_p)), log_p)
-    assert REWARDS[name].gain(np, np.float64(log_q), log_p) == pytest.approx(expected, abs=1e-12)
+    expected = plain.of_log_posterior(np, np.float64(max(log_q, log_p)), log_p)
+    assert REWARDS[name].of_log_posterior(np, np.float64(log_q), log_p) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", REWARDS)
@@ -171,7 +171,7 @@ def test_rewards_can_be_pickled(name):
 
 
 def test_rewards_of_ones_own_can_be_pickled():
-    own = Reward("own", "q - p", "[-p, 1-p]", linear_gain)
+    own = Reward("own", "q - p", "[-p, 1-p]", linear_shape)
     assert pickle.loads(pickle.dumps(own)) == own
 
 
@@ -206,7 +206,7 @@ def test_empty_batches():
 def test_members_that_all_rule_a_label_out():
     certain = np.array([[[0.0, -np.inf]], [[0.0, -np.inf]]])
     for name in ("log", "disdain"):
-        assert np.isfinite(reward(name)(certain, np.array([1]))).all()
+        assert np.isfinite(reward(name)(certain, np.array([1]), ensemble=True)).all()
 
 
 def test_half_precision_is_computed_in_single():
@@ -223,7 +223,7 @@ def test_accuracy_looks_at_the_most_probable_label():
 
 def test_an_ensemble_is_read_as_its_mixture():
     members = np.log([[[0.9, 0.1]], [[0.3, 0.7]]])
-    assert reward("linear")(members, np.array([0])) == pytest.approx([0.6 - 0.5])
+    assert reward("linear")(members, np.array([0]), ensemble=True) == pytest.approx([0.6 - 0.5])
 
 
 def test_disdain_is_clipped_log_of_the_mean_plus_weighted_disagreement():
@@ -299,7 +299,7 @@ def test_unknown_names_suggest_the_nearest():
     with pytest.raises(ValueError, match="unknown reward"):
         reward(["log"])
     with pytest.raises(ValueError, match="exponent must be positive"):
-        power_gain(0)
+        power_shape(0)
 
 
 def test_public_names():

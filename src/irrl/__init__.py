@@ -1,25 +1,85 @@
-"""Internally rewarded reinforcement learning: policies paid by a discriminator still learning.
+"""Internally rewarded reinforcement learning: rewards from a discriminator that is still learning.
 
-import irrl
-pay = irrl.reward("clipped-linear")
-rewards = pay(log_probs, labels)      # NumPy, PyTorch or JAX arrays; carries no gradient
+A policy acts, a discriminator guesses a label from what it did, and the policy is rewarded for
+what can be guessed. `irrl.reward` gives the rewards of the paper by name, and makes one of a
+function of your own. They take NumPy, PyTorch and JAX arrays and carry no gradient.
+
+>>> import irrl, numpy as np
+>>> reward_fn = irrl.reward("clipped-linear")
+>>> log_probs = np.log([[0.75, 0.25], [0.75, 0.25]])  # a discriminator's log_softmax
+>>> reward_fn(log_probs, np.array([0, 1])).tolist()   # for the labels it should have guessed
+[0.25, 0.0]
+
+Names:
+    reward          find a reward by name, or make one
+    REWARDS         the named rewards
+    Reward          what a reward is
+    disagreement    the bonus of an ensemble
+
+Modules:
+    rewards         rewards of log-probabilities and labels
+    returns         lambda returns, advantages, potential differences
+    losses          REINFORCE, PPO, cross-entropy (PyTorch)
+    diagnostics     how a discriminator is doing
+    noise           what an immature discriminator does to a reward, in theory
+    noise_measured  the same, measured beside an oracle
+    divergences     the f-mutual-information family
+    errors          the one exception of the command line
+    envs            Gymnasium environments
+
+All of these are imported on first use.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from irrl import diagnostics as diagnostics
+    from irrl import divergences as divergences
+    from irrl import envs as envs
+    from irrl import errors as errors
+    from irrl import losses as losses
+    from irrl import noise as noise
+    from irrl import noise_measured as noise_measured
+    from irrl import returns as returns
+    from irrl import rewards as rewards
     from irrl.rewards import REWARDS as REWARDS
     from irrl.rewards import Reward as Reward
     from irrl.rewards import disagreement as disagreement
     from irrl.rewards import reward as reward
 
+    __version__: str
+
 __all__ = ["REWARDS", "Reward", "disagreement", "reward"]
+
+_NAMES = {  # name -> the module it comes from
+    "REWARDS": "irrl.rewards",
+    "Reward": "irrl.rewards",
+    "disagreement": "irrl.rewards",
+    "reward": "irrl.rewards",
+}
+_MODULES = (
+    "diagnostics", "divergences", "envs", "errors", "losses", "noise", "noise_measured", "returns",
+    "rewards",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     # Imported on first use, so that `irrl --help` does not wait for NumPy.
-    if name in __all__:
-        from irrl import rewards
+    if name in _NAMES:
+        return getattr(import_module(_NAMES[name]), name)
+    if name in _MODULES:
+        try:
+            return import_module(f"irrl.{name}")
+        except ModuleNotFoundError as error:  # AttributeError: help(irrl) and hasattr go on
+            raise AttributeError(f"irrl.{name} needs {error.name}, which is missing") from error
+    if name == "__version__":
+        from importlib.metadata import version
 
-        return getattr(rewards, name)
+        return version("irrl")
     raise AttributeError(f"module 'irrl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    own = (name for name in globals() if name.startswith("__"))
+    return sorted({*own, *_NAMES, *_MODULES, "__version__"})

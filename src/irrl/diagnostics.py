@@ -1,17 +1,41 @@
-"""How a discriminator is doing: accuracy, certainty, calibration, and what it pays."""
+"""How a discriminator is doing: accuracy, certainty, calibration, and the rewards it gives."""
+
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from irrl._arrays import Array, to_numpy
+from irrl.errors import UserError
 from irrl.rewards import LOG_FLOOR, Reward
 
 
 def calibration_error(
-    confidence: np.ndarray, correct: np.ndarray, share: np.ndarray, bins: int = 10
+    confidence: ArrayLike, correct: ArrayLike, share: ArrayLike, bins: int = 10
 ) -> float:
     """Expected calibration error: how far confidence and accuracy are apart, over bins.
 
-    ``confidence[i]`` is claimed for a ``share[i]`` of all episodes, ``correct[i]`` of which are.
+    Args:
+        confidence: what is claimed for some of the episodes, shape ``(n,)``.
+        correct: the share of all episodes that are among these and correct, shape ``(n,)``.
+        share: the share of all episodes that are among these, shape ``(n,)``.
+        bins: of equal width.
+
+    Returns:
+        A number in ``[0, 1]``.
+
+    Example:
+        >>> round(calibration_error([0.9, 0.9], [0.5, 0.0], [0.5, 0.5]), 6)
+        0.4
     """
+    confidence, correct, share = (np.asarray(x, dtype=float) for x in (confidence, correct, share))
+    if not confidence.ndim == 1 or not confidence.shape == correct.shape == share.shape:
+        raise ValueError(
+            "confidence, correct and share must have one shape (n,), got "
+            f"{confidence.shape}, {correct.shape}, {share.shape}"
+        )
+    if not np.all((confidence >= 0.0) & (confidence <= 1.0 + 1e-6)):
+        raise ValueError("confidence must hold probabilities")
     index = np.minimum((confidence * bins).astype(int), bins - 1)
     claimed = np.bincount(index, weights=confidence * share, minlength=bins)
     got = np.bincount(index, weights=correct, minlength=bins)
@@ -19,21 +43,48 @@ def calibration_error(
 
 
 def discriminator_health(
-    log_probs: np.ndarray, labels: np.ndarray, paid: Reward, log_prior: np.ndarray | None = None
+    log_probs: Array, labels: Array, reward_fn: Reward, log_prior: Array | None = None
 ) -> dict[str, float]:
-    """Figures of a sample of episodes, for log-probabilities (n, K); the prior is uniform if not
-    given.
+    """Metrics of a sample of episodes. Arrays of any library, from any device.
+
+    Args:
+        log_probs: log-probabilities after each episode, shape ``(n, K)``.
+        labels: integers in ``0..K-1``, shape ``(n,)``.
+        reward_fn: what the rewards are computed with.
+        log_prior: shape ``(K,)``; uniform if not given.
+
+    Returns:
+        ``discriminator_accuracy_percent``; the posterior of the label and its logarithm, the
+        entropy in nats and the calibration error, all means over the sample;
+        ``share_clipped``, that of labels no more likely than before; ``reward_mean`` and
+        ``reward_std``.
+
+    Example:
+        >>> import irrl, numpy as np
+        >>> log_probs, labels = np.log([[0.75, 0.25], [0.75, 0.25]]), np.array([0, 1])
+        >>> health = discriminator_health(log_probs, labels, irrl.reward("clipped-linear"))
+        >>> health["discriminator_accuracy_percent"], health["reward_mean"]
+        (50.0, 0.125)
     """
+    log_probs, labels = to_numpy(log_probs), to_numpy(labels)
+    if log_probs.ndim != 2 or labels.shape != log_probs.shape[:1] or not labels.size:
+        raise ValueError(
+            "log_probs must have shape (n, K) and labels (n,), with n at least 1: got "
+            f"{log_probs.shape} and {labels.shape}"
+        )
+    if np.isnan(log_probs).any():
+        raise ValueError("log_probs contains NaN")
     if log_prior is None:
         log_prior = np.full(log_probs.shape[1], -np.log(log_probs.shape[1]))
+    log_prior = to_numpy(log_prior)
     log_probs = np.maximum(log_probs.astype(float), LOG_FLOOR)
     posterior = np.exp(log_probs)
+    rewards: NDArray[Any] = reward_fn(log_probs, labels, log_prior)
     log_q = np.take_along_axis(log_probs, labels[:, None], axis=1)[:, 0]
     correct = log_probs.argmax(axis=1) == labels
-    rewards = paid(log_probs, labels, log_prior)
     share = np.full(len(labels), 1.0 / len(labels))
     return {
-        "discriminator_accuracy": 100.0 * float(correct.mean()),
+        "discriminator_accuracy_percent": 100.0 * float(correct.mean()),
         "discriminator_posterior": float(np.exp(log_q).mean()),
         "discriminator_log_posterior": float(log_q.mean()),
         "discriminator_entropy": float(-(posterior * log_probs).sum(axis=1).mean()),
@@ -42,5 +93,33 @@ def discriminator_health(
         ),
         "share_clipped": float((log_q <= log_prior[labels]).mean()),
         "reward_mean": float(rewards.mean()),
-        "reward_deviation": float(rewards.std()),
+        "reward_std": float(rewards.std()),
     }
+
+
+def require_finite(step: int, *arrays: Array) -> None:
+    """Stop a training whose numbers are not all finite.
+
+    Args:
+        step: how far it has come.
+        *arrays: of any library, any shape.
+
+    Returns:
+        Nothing.
+
+    Raises:
+        UserError: one line that says what to do.
+
+    Example:
+        >>> import numpy as np
+        >>> require_finite(7, np.array([0.0, np.nan]))
+        Traceback (most recent call last):
+            ...
+        irrl.errors.UserError: training diverged before step 7: not all numbers are finite; \
+lower learning-rate and start anew
+    """
+    if not all(np.isfinite(to_numpy(x)).all() for x in arrays):
+        raise UserError(
+            f"training diverged before step {step}: not all numbers are finite; "
+            "lower learning-rate and start anew"
+        )

@@ -23,12 +23,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from irrl.errors import unknown_name
+
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Divergence:
-    """A convex f with f(1) = 0, on ratios x > 0, and its limit at 0."""
+    """A convex f with f(1) = 0, on ratios x > 0, and its limit at 0.
+
+    Attributes:
+        name: its name in ``DIVERGENCES``; ``"f-" + name`` is that of its reward.
+        formula: as Table 1 prints it.
+        f: the function.
+        f_at_zero: its limit at 0.
+
+    Example:
+        >>> float(DIVERGENCES["chi2"].integrand(3.0))
+        2.0
+    """
 
     name: str
     formula: str
@@ -37,13 +50,13 @@ class Divergence:
 
     def integrand(self, ratio: ArrayLike) -> Floats:
         """F(x) for x > 0, with f shifted to f(0) = 0 where f(0) is finite."""
-        x = np.asarray(ratio, dtype=float)
+        x = _ratios(ratio)
         shift = self.f_at_zero if np.isfinite(self.f_at_zero) else 0.0
         return (self.f(x) + shift * (x - 1.0)) / x
 
     def printed_integrand(self, ratio: ArrayLike) -> Floats:
         """F(x) = f(x) / x for f exactly as printed in Table 1."""
-        x = np.asarray(ratio, dtype=float)
+        x = _ratios(ratio)
         return self.f(x) / x
 
 
@@ -64,10 +77,25 @@ DIVERGENCES: dict[str, Divergence] = {
         Divergence("reverse-kl", "-log x", lambda x: -np.log(x), np.inf),
     )
 }
+"""The divergences of Table 1 by name."""
 
 
 def f_mutual_information(joint: ArrayLike, name: str) -> float:
-    """I_f of a joint table, directly: the sum of p(y) p(t) f(p(y, t) / (p(y) p(t)))."""
+    """I_f of a joint table, directly: the sum of p(y) p(t) f(p(y, t) / (p(y) p(t))).
+
+    Args:
+        joint: probabilities that sum to 1, of trajectories and labels, shape ``(t, y)``.
+        name: a name of ``DIVERGENCES``.
+
+    Returns:
+        The divergence of the joint from the product of its margins.
+
+    Example:
+        >>> round(f_mutual_information([[0.5, 0.0], [0.0, 0.5]], "kl"), 4)
+        0.6931
+    """
+    if name not in DIVERGENCES:
+        raise ValueError(unknown_name("divergence", name, DIVERGENCES))
     table, product = _joint_and_product(joint)
     divergence = DIVERGENCES[name]
     present = product > 0
@@ -78,10 +106,29 @@ def f_mutual_information(joint: ArrayLike, name: str) -> float:
 
 
 def expected_reward(joint: ArrayLike, integrand: Callable[[Floats], Floats]) -> float:
-    """E over the joint of ``integrand(p(y | t) / p(y))``."""
+    """E over the joint of ``integrand(p(y | t) / p(y))``.
+
+    Args:
+        joint: probabilities that sum to 1, of trajectories and labels, shape ``(t, y)``.
+        integrand: a function of the ratio of posterior and prior.
+
+    Returns:
+        What a reward of that ratio comes to in the mean.
+
+    Example:
+        >>> expected_reward([[0.5, 0.0], [0.0, 0.5]], DIVERGENCES["chi2"].integrand)
+        1.0
+    """
     table, product = _joint_and_product(joint)
     full = table > 0
     return float(np.sum(table[full] * integrand(table[full] / product[full])))
+
+
+def _ratios(ratio: ArrayLike) -> Floats:
+    x = np.asarray(ratio, dtype=float)
+    if not np.all(x > 0.0):
+        raise ValueError("ratios must be positive")
+    return x
 
 
 def _joint_and_product(joint: ArrayLike) -> tuple[Floats, Floats]:

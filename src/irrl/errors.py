@@ -5,11 +5,31 @@ from collections.abc import Iterable
 
 
 class UserError(ValueError):
-    """Something the user asked for cannot be done; the message says what to do instead."""
+    """Something the user asked for cannot be done; the message says what to do instead.
+
+    Example:
+        >>> raise UserError("epochs must be positive, got 0")
+        Traceback (most recent call last):
+            ...
+        irrl.errors.UserError: epochs must be positive, got 0
+    """
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
-    """One line for a name that is not known: the nearest one, and all there are."""
+    """One line for a name that is not known: the nearest one, and all there are.
+
+    Args:
+        kind: what the name is of.
+        name: what was given.
+        known: the names there are.
+
+    Returns:
+        The message of an error.
+
+    Example:
+        >>> unknown_name("reward", "liner", ["linear", "log"])
+        "unknown reward 'liner'. Did you mean 'linear'? Known: linear, log"
+    """
     names = list(known)
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
     hint = f" Did you mean {close[0]!r}?" if close else ""

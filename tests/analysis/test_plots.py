@@ -1,4 +1,3 @@
-import matplotlib.pyplot as plt
 import numpy as np
 
 from irrl.analysis import plots
@@ -18,16 +17,14 @@ def test_a_reward_keeps_its_colour_clipped_or_not():
 
 
 def test_the_reward_figure_draws_the_rewards():
-    figure = plots.reward_shapes(["clipped-linear", "log"], prior=0.1)
+    figure = plots.plot_reward_shapes(["clipped-linear", "log"], prior=0.1)
     (axes,) = figure.axes
     lines = {line.get_label(): line for line in axes.lines}
     x, y = lines["clipped-linear"].get_data()
     np.testing.assert_allclose(y, np.maximum(x - 0.1, 0), atol=1e-12)
-    plt.close(figure)
 
 
 def test_the_noise_figure_draws_exact_and_expanded():
-    figure = plots.noise_theory(["linear", "log"], DeltaNoise(), prior=0.1)
+    figure = plots.plot_noise_theory(["linear", "log"], DeltaNoise(), prior=0.1)
     bias = figure.axes[0]
     assert len([line for line in bias.lines if line.get_linestyle() == "-"]) == 2
-    plt.close(figure)

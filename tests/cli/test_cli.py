@@ -89,8 +89,8 @@ def test_compare_trains_tables_and_draws(irrl, tmp_path):
     assert "| disdain | 2 |" in (out / "comparison.md").read_text()
     table = json.loads((out / "comparison.json").read_text())
     assert table["rewards"]["disdain"]["seeds"] == [0, 1]
-    figures = table["rewards"]["clipped-linear"]["n_skills"]
-    assert figures["mean"]["low"] <= figures["mean"]["value"] <= figures["mean"]["high"]
+    found = table["rewards"]["clipped-linear"]["n_skills"]
+    assert found["mean"]["low"] <= found["mean"]["value"] <= found["mean"]["high"]
 
     # what is there is kept: a half-finished run is resumed, the others are not touched
     before = {p: p.stat().st_mtime_ns for p in out.rglob("summary.json")}

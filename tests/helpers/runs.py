@@ -8,14 +8,13 @@ import sys
 import time
 
 from irrl.runs.checkpoint import checkpoint_paths
-from irrl.runs.run import Run
-from irrl.tasks import make_config, train
+from irrl.tasks import begin, make_config, train
 
 
 def run_in(folder, task, **settings):
     """A finished run of the smoke preset."""
-    run = Run.create(folder, make_config(task, "smoke", **settings))
-    train(run)
+    run, prepared = begin(folder, make_config(task, "smoke", **settings))
+    train(run, prepared)
     return run
 
 
@@ -35,7 +34,7 @@ class StopError(Exception):
 
 def stopped_after(rows, folder, task, **settings):
     """A run that was stopped when it had logged so many rows."""
-    run = Run.create(folder, make_config(task, "smoke", **settings))
+    run, prepared = begin(folder, make_config(task, "smoke", **settings))
     seen = []
 
     def stop(row):
@@ -45,7 +44,7 @@ def stopped_after(rows, folder, task, **settings):
 
     run.listeners.append(stop)
     try:
-        train(run)
+        train(run, prepared)
     except StopError:
         return run
     raise AssertionError(f"the run ended before it had logged {rows} rows")

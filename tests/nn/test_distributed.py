@@ -7,15 +7,20 @@ import time
 
 import pytest
 
-from irrl.nn import distributed
 from irrl.cli.main import main
-from irrl.nn.distributed import World
 from irrl.errors import UserError
-from irrl.runs.run import Run
-from irrl.tasks import check, make_config, train
-
+from irrl.nn import distributed
+from irrl.nn.distributed import World
+from irrl.tasks import check, make_config, open_run, train
 from tests.helpers.runs import content, run_in
-from tests.helpers.together import assert_same_curves, by_torchrun, ends_of, smoke_flags, spoken, start_by_hand
+from tests.helpers.together import (
+    assert_same_curves,
+    by_torchrun,
+    ends_of,
+    smoke_flags,
+    spoken,
+    start_by_hand,
+)
 
 # The last batch has one episode: one of two processes has nothing to do with it.
 SETTINGS = {"train_images": 257, "epochs": 3}
@@ -34,13 +39,13 @@ def test_two_processes_do_what_two_threads_do(run_of_two, tmp_path):
     """Byte for byte: the parts of a batch are the same, and a + b = b + a."""
     alone = run_in(tmp_path / "alone", "digits", **SETTINGS)
     assert content(run_of_two) == content(alone.folder)
-    made = [run.provenance()["processes"] for run in (Run.open(run_of_two), alone)]
+    made = [run.provenance()["processes"] for run in (open_run(run_of_two), alone)]
     assert made == [2, 1]
 
 
 def test_two_halves_of_a_batch_learn_as_the_whole(run_of_two, tmp_path):
     whole = run_in(tmp_path / "whole", "digits", **SETTINGS, parts=1)
-    assert_same_curves(Run.open(run_of_two).rows(), whole.rows())
+    assert_same_curves(open_run(run_of_two).rows(), whole.rows())
 
 
 def test_stopped_and_resumed_equals_never_stopped(run_of_two, tmp_path):
@@ -54,7 +59,7 @@ def test_stopped_and_resumed_equals_never_stopped(run_of_two, tmp_path):
     codes, told = ends_of(processes)
     assert codes == [0, 0], told
     assert not (tmp_path / "nowhere").exists() and not spoken(told[1])
-    train(Run.open(tmp_path / "one"))
+    train(open_run(tmp_path / "one"))
     for name, processes in (("two", 2), ("one", 1)):
         assert content(tmp_path / name) == content(run_of_two)
         (resumed,) = json.loads((tmp_path / name / "provenance.json").read_text())["resumed"]
@@ -71,7 +76,7 @@ def test_stopped_by_a_signal_it_can_be_resumed(mnist_cache, tmp_path):
     codes, told = ends_of(processes)
     assert 0 not in codes and not spoken(told[1]), told
     assert spoken(told[0]) == [f"irrl: stopped; go on with `irrl resume {tmp_path / 'run'}`"]
-    run = Run.open(tmp_path / "run")
+    run = open_run(tmp_path / "run")
     assert not run.is_finished and run.restore() is not None
 
 
@@ -98,9 +103,9 @@ def test_shares_are_all_of_it_in_order():
 
 def test_alone_nothing_changes():
     alone = World()
-    assert alone.everywhere(map) is map
+    assert alone.map_all_ranks(map) is map
     assert alone.gather(7) == [7] and alone.once(lambda: 7) == 7
-    assert alone.add_up([1, 2]) == [1, 2] and alone.is_first
+    assert alone.all_reduce_sum([1, 2]) == [1, 2] and alone.is_first
 
 
 @pytest.mark.parametrize(

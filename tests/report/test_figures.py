@@ -5,17 +5,16 @@ import re
 import shutil
 from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import pytest
+from matplotlib.text import Text
 
-from irrl import figures
-from irrl.cli.main import main
-from irrl.errors import UserError
 from irrl.analysis.plots import SMALL
+from irrl.cli.main import main
 from irrl.cli.show import finished_runs
-
-from tests.helpers.runs import run_in
+from irrl.errors import UserError
+from irrl.report import figures
 from tests.helpers.command import failing
+from tests.helpers.runs import run_in
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +29,7 @@ def skills(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory, mnist_cache):
-    """Digit runs of both models, one of them paid by an oracle. Do not change them."""
+    """Digit runs of both models, one of them rewarded by an oracle. Do not change them."""
     folder = tmp_path_factory.mktemp("digits")
     run_in(folder / "linear", "digits", epochs=1)
     run_in(folder / "log", "digits", epochs=1, reward="clipped-log")
@@ -41,10 +40,10 @@ def digits(tmp_path_factory, mnist_cache):
     return folder
 
 
-def draw(name, *folders, **options):
+def plot(name, *folders, **options):
     """A figure by its name."""
     runs = finished_runs([str(folder) for folder in folders])
-    return figures.FIGURES[name].draw(figures.Request(runs, **options))
+    return figures.find_figure(name).plot(figures.Request(runs, **options))
 
 
 def curves(axes):
@@ -55,52 +54,48 @@ def curves(axes):
 
 def test_the_list_shows_every_figure_its_label_and_its_needs(irrl):
     listed = irrl("figure", "--list").stdout
-    for name, entry in figures.FIGURES.items():
+    for name, entry in figures.all_figures().items():
         assert f"{name}\n    paper: {entry.label}\n    needs: {entry.needs}\n" in listed
 
 
 def test_the_reward_comparison_draws_each_reward_at_column_width(skills):
-    figure = draw("reward-comparison", skills)
+    figure = plot("reward-comparison", skills)
     (axes,) = figure.axes
     assert sorted(curves(axes)) == ["clipped-linear", "clipped-log", "linear"]
     assert axes.get_xlabel() == "iterations" and "2 seeds" in axes.get_title()
     assert figure.get_size_inches()[0] == pytest.approx(3.3)
-    letters = [text.get_fontsize() for text in figure.findobj(plt.Text) if text.get_text()]
+    letters = [text.get_fontsize() for text in figure.findobj(Text) if text.get_text()]
     assert min(letters) >= 6.5 and SMALL["font.size"] >= 8
-    plt.close(figure)
 
 
 def test_digits_have_a_panel_for_each_model(digits):
-    figure = draw("reward-comparison", digits / "linear", digits / "log", digits / "stops")
+    figure = plot("reward-comparison", digits / "linear", digits / "log", digits / "stops")
     assert [axes.get_title().split(":")[0] for axes in figure.axes] == ["RAM", "DT-RAM"]
     assert curves(figure.axes[0]) == ["clipped-linear", "clipped-log"]
     assert curves(figure.axes[1]) == ["clipped-linear"]
-    plt.close(figure)
 
 
 def test_clipping_draws_pairs_only(skills):
-    figure = draw("clipping", skills)
+    figure = plot("clipping", skills)
     assert curves(figure.axes[0]) == ["linear", "clipped-linear"]
     styles = [line.get_linestyle() for line in figure.axes[0].lines]
     colours = {line.get_color() for line in figure.axes[0].lines}
     assert styles == ["--", "-"] and len(colours) == 1
-    plt.close(figure)
 
 
 def test_the_oracle_is_dotted(digits):
-    figure = draw("oracle-reward", digits / "linear", digits / "log", digits / "paid")
+    figure = plot("oracle-reward", digits / "linear", digits / "log", digits / "paid")
     lines = {line.get_label().rsplit("  ")[0]: line for line in figure.axes[0].lines}
     assert lines["clipped-linear (oracle)"].get_linestyle() == ":"
     assert lines["clipped-linear"].get_linestyle() == "-"
-    plt.close(figure)
 
 
-def test_yardsticks_are_not_what_an_oracle_is_compared_with():
+def test_scripted_baselines_are_not_what_an_oracle_is_compared_with():
     def run(**settings):
         own = {"reward": "clipped-linear", "seed": 0, **settings}
         return SimpleNamespace(task="counting", settings=own, provenance=lambda: {"irrl": "0"})
 
-    runs = [run(walker="stay"), run(walker="learned", oracle="elsewhere")]
+    runs = [run(behaviour_policy="stay"), run(behaviour_policy="learned", oracle="elsewhere")]
     with pytest.raises(UserError, match="and the same without"):
         figures.oracle_reward(figures.Request(runs))
 
@@ -108,36 +103,29 @@ def test_yardsticks_are_not_what_an_oracle_is_compared_with():
 def test_runs_whose_reward_leaks_have_panels_of_their_own(digits):
     """Accuracy, which has no gradient to leak, is in both."""
     both = (digits / "linear", digits / "leaked", digits / "accuracy")
-    figure = draw("oracle-reward", *both, digits / "paid")
+    figure = plot("oracle-reward", *both, digits / "paid")
     online = ["clipped-linear", "accuracy"]
     assert [curves(a) for a in figure.axes] == [[*online, "clipped-linear (oracle)"]] * 2
-    assert [a.get_title().startswith("leaked") for a in figure.axes] == [False, True]
-    plt.close(figure)
-    figure = draw("reward-comparison", *both, digits / "stops")
+    assert ["leaked" in a.get_title() for a in figure.axes] == [False, True]
+    figure = plot("reward-comparison", *both, digits / "stops")
     titles = [axes.get_title().split(":")[0] for axes in figure.axes]
     assert titles == ["RAM", "RAM, leaked", "DT-RAM"]
-    plt.close(figure)
-    figure = draw("reward-comparison", *both[1:])
+    figure = plot("reward-comparison", *both[1:])
     assert [curves(a) for a in figure.axes] == [online]
-    plt.close(figure)
 
 
 def test_g_functions_and_occupancy(skills):
-    figure = draw("g-functions", skills)
+    figure = plot("g-functions", skills)
     assert len(curves(figure.axes[0])) == 3
-    plt.close(figure)
-    figure = draw("occupancy", skills)
+    figure = plot("occupancy", skills)
     assert sum(bool(axes.images) for axes in figure.axes) == 9  # three rewards, three stages
-    plt.close(figure)
 
 
 def test_case_study_and_noise_take_one_run_of_each_reward(digits):
-    figure = draw("case-study", digits / "linear", digits / "log")
+    figure = plot("case-study", digits / "linear", digits / "log")
     assert len(figure.axes) == 16
-    plt.close(figure)
-    figure = draw("noise", digits / "linear", digits / "log", oracle=digits / "linear")
+    figure = plot("noise", digits / "linear", digits / "log", oracle=digits / "linear")
     assert [axes.get_title() for axes in figure.axes] == ["clipped-linear", "clipped-log"]
-    plt.close(figure)
 
 
 @pytest.mark.parametrize("name", ["reward-shapes", "noise-theory"])
@@ -174,7 +162,7 @@ def test_names_and_needs(skills, digits, capsys, tmp_path):
 def test_runs_that_do_not_belong_in_one_figure(skills, digits, capsys, tmp_path):
     out = ("-o", tmp_path / "figure.png")
     said = failing(capsys, "figure", "reward-comparison", skills, digits, *out)
-    assert "runs of different tasks in one figure: digits, skills" in said
+    assert "runs of different tasks do not compare: digits, skills" in said
 
     other = shutil.copytree(skills / "linear" / "seed-0", tmp_path / "other")
     made = json.loads((other / "provenance.json").read_text())

@@ -7,25 +7,23 @@ import sys
 
 import pytest
 
-from irrl import authors, report_page, studies
-from irrl.authors import Anchor
-from irrl.cli.main import main
-from irrl.report.html import Page, Picture, Section, Table, render
-from irrl.analysis.plots import ORACLE, colour_of
-from irrl.analysis.compare import YARDSTICK, group_by_reward
-from irrl.runs.run import Run
+from irrl.analysis.compare import BASELINE, ORACLE, group_by_reward
+from irrl.analysis.plots import colour_of
 from irrl.analysis.stats import Estimate, mean_estimate
-from irrl.tasks import make_config
-
-from tests.helpers.runs import run_in
+from irrl.cli.main import main
+from irrl.report import pages, studies
+from irrl.report.html import Page, Picture, Section, Table, render
+from irrl.runs.run import Run
+from irrl.tasks import find_task, make_config, open_run
+from irrl.tasks.contract import Anchor
+from irrl.tasks.registry import all_tasks
 from tests.helpers.command import failing
+from tests.helpers.runs import run_in
 
 
 def run_of(task="skills", preset="fast", **settings):
     """A run that was never trained, with all its settings."""
-    config = make_config(task, preset, **settings).to_json()
-    config.pop("task")
-    return Run("nowhere", task, config)
+    return Run("nowhere", make_config(task, preset, **settings))
 
 
 # --- sorting ---
@@ -41,7 +39,7 @@ def run_of(task="skills", preset="fast", **settings):
         (run_of(preset="smoke", checkpoint_every=1000), "smoke"),
         (run_of("digits", epochs=10, parts=1), "fast, epochs 10, parts 1"),
         (run_of("digits", model="dt-ram", oracle="x"), "fast"),
-        (run_of("counting", walker="stay"), "fast"),
+        (run_of("counting", behaviour_policy="stay"), "fast"),
     ],
 )
 def test_a_set_up_is_a_preset_and_what_differs_from_it(run, text):
@@ -54,30 +52,34 @@ def test_the_map_of_a_file_is_named_and_not_drawn(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "run", "text"),
+    ("run", "text"),
     [
-        ("skills", run_of(), "85-90"),
-        ("skills", run_of(reward="disdain"), "87-93"),
-        ("skills", run_of(preset="small-map"), None),  # another map has another answer
-        ("skills", run_of(preset="visits"), None),  # and a bonus is another method
-        ("skills", run_of(reward="power-2"), None),
-        ("ram", run_of("digits"), "89.8"),
-        ("dt-ram", run_of("digits", model="dt-ram", reward="accuracy"), "74.6"),
-        ("ram", run_of("digits", placement="uniform"), None),
-        ("counting", run_of("counting"), "91.4"),
+        (run_of(), "85-90"),
+        (run_of(reward="disdain"), "87-93"),
+        (run_of(preset="small-map"), None),  # another map has another answer
+        (run_of(preset="visits"), None),  # and a bonus is another method
+        (run_of(reward="power-2"), None),
+        (run_of("digits"), "89.8"),
+        (run_of("digits", model="dt-ram", reward="accuracy"), "74.6"),
+        (run_of("digits", placement="uniform"), None),
+        (run_of("counting"), "91.4"),
     ],
 )
-def test_the_authors_numbers_apply_where_the_task_is_theirs(kind, run, text):
-    anchor = studies.anchor_of(kind, run.settings["reward"], run)
+def test_the_authors_numbers_apply_where_the_task_is_theirs(run, text):
+    anchor = studies.anchor_of(find_task(run.task), run.settings["reward"], run)
     assert (anchor and anchor.text) == text
 
 
 def test_the_authors_curves_are_cut_where_ours_end():
-    assert authors.curve_up_to("ram", "clipped-linear", 250) == ([100, 200], [47.3, 56.9])
-    assert authors.curve_up_to("skills", "clipped-linear", 1e9) == ([], [])
-    for kind, (steps, curves) in authors.CURVES.items():
-        assert all(len(values) == len(steps) for values in curves.values())
-        assert set(curves) <= set(authors.AUTHORS[kind])
+    ram = find_task("digits").published["ram"]
+    assert ram.curve_up_to("clipped-linear", 250) == ([100, 200], [47.3, 56.9])
+    skills = find_task("skills").published["skills"]
+    assert skills.curve_up_to("clipped-linear", 1e9) == ([], [])
+    for task in all_tasks().values():
+        for published in task.published.values():
+            assert published.length and published.numbers
+            assert all(len(v) == len(published.steps) for v in published.curves.values())
+            assert set(published.curves) <= set(published.numbers)
 
 
 # --- verdicts ---
@@ -119,15 +121,15 @@ def test_the_order_is_told_with_its_p():
 
 
 def test_long_curves_are_thinned_and_keep_their_ends():
-    assert report_page.thinned(5).tolist() == [0, 1, 2, 3, 4]
-    kept = report_page.thinned(1501)
+    assert pages.thinned(5).tolist() == [0, 1, 2, 3, 4]
+    kept = pages.thinned(1501)
     assert kept[0] == 0 and kept[-1] == 1500 and len(kept) == 500
 
 
 def test_a_reward_has_the_colour_it_has_in_figures():
-    assert report_page.line_style("linear") == {"colour": colour_of("linear"), "dash": "dash"}
-    assert report_page.line_style("clipped-linear" + ORACLE)["dash"] == "dot"
-    assert report_page.line_style("sweep" + YARDSTICK)["colour"] == "#767676"
+    assert pages.line_style("linear") == {"colour": colour_of("linear"), "dash": "dash"}
+    assert pages.line_style("clipped-linear" + ORACLE)["dash"] == "dot"
+    assert pages.line_style("sweep" + BASELINE)["colour"] == "#767676"
 
 
 def test_everything_is_escaped():
@@ -168,7 +170,7 @@ def test_a_report_tells_what_the_run_folders_hold(skills, tmp_path, capsys):
     text = output.read_text()
     assert "Skill discovery in rooms (smoke)" in text
     assert "Skill discovery in rooms (smoke, epsilon 0.5)" in text
-    runs = [Run.open(skills / "clipped-linear" / f"seed-{n}") for n in (0, 1)]
+    runs = [open_run(skills / "clipped-linear" / f"seed-{n}") for n in (0, 1)]
     assert str(mean_estimate([run.summary()["n_skills"] for run in runs])) in text
     first, second = data_of(output)
     assert {group["label"] for group in first["groups"]} == {"clipped-linear", "clipped-log"}
@@ -181,11 +183,11 @@ def test_a_report_tells_what_the_run_folders_hold(skills, tmp_path, capsys):
     assert "http://" not in text.split('id="data"')[0]
 
 
-def test_yardsticks_are_told_apart(tmp_path):
+def test_scripted_baselines_are_told_apart(tmp_path):
     settings = {"reward": "clipped-linear", "seed": 0}
-    runs = [run_of("counting", **settings), run_of("counting", walker="sweep", **settings)]
+    runs = [run_of("counting", **settings), run_of("counting", behaviour_policy="sweep", **settings)]
     groups = group_by_reward(runs[::-1])
-    assert list(groups) == ["clipped-linear", "sweep (yardstick)"]
+    assert list(groups) == ["clipped-linear", "sweep (scripted baseline)"]
 
 
 def test_a_picture_that_cannot_be_made_is_told_in_its_place(
@@ -200,11 +202,11 @@ def test_a_picture_that_cannot_be_made_is_told_in_its_place(
 
 def test_measured_noise_is_found_or_named(skills, tmp_path, capsys):
     folder = shutil.copytree(skills / "other", tmp_path / "runs" / "run").parent
-    delta = dict.fromkeys(("mean", "deviation", "skewness", "p_zero_mean", "p_symmetric"), 0.25)
-    rewards = dict.fromkeys(("bias", "predicted_bias", "deviation", "predicted_deviation"), 0.125)
+    delta = dict.fromkeys(("mean", "std", "skewness", "p_zero_mean", "p_symmetric"), 0.25)
+    rewards = dict.fromkeys(("bias", "predicted_bias", "std", "predicted_std"), 0.125)
     found = {
-        "delta": [{"epoch": 3, "samples": 100, **delta}],
-        "rewards": [{"epoch": 3, "reward": "log", **rewards}],
+        "delta": [{"step": 3, "samples": 100, **delta}],
+        "rewards": [{"step": 3, "reward": "log", **rewards}],
     }
     record = {"command": "irrl noise measure x", "commit": "abc", "runs": {"a run": found}}
     (folder / "digits-noise.json").write_text(json.dumps(record))

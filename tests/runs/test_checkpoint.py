@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from irrl.errors import UserError
 from irrl.runs.checkpoint import (
     ARRAYS,
     LAST,
@@ -11,7 +12,6 @@ from irrl.runs.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from irrl.errors import UserError
 
 
 def make(step=5):

@@ -2,21 +2,22 @@ import dataclasses
 
 import pytest
 
-from irrl.runs.config import value_type
 from irrl.errors import UserError
-from irrl.presets import PRESETS
-from irrl.tasks import CONFIGS, make_config
+from irrl.runs.config import value_type
+from irrl.tasks import find_task, make_config
+from irrl.tasks.registry import task_names
 
 
-@pytest.mark.parametrize("task", CONFIGS)
+@pytest.mark.parametrize("task", task_names())
 def test_presets_are_valid(task):
-    for preset in PRESETS[task]:
+    for preset in find_task(task).presets:
         config = make_config(task, preset)
-        assert CONFIGS[task].from_settings(dataclasses.asdict(config)) == config
+        assert find_task(task).config.from_settings(config.settings()) == config
 
 
-@pytest.mark.parametrize("cls", CONFIGS.values())
-def test_every_setting_has_a_default_a_help_text_and_a_type_for_its_flag(cls):
+@pytest.mark.parametrize("task", task_names())
+def test_every_setting_has_a_default_a_help_text_and_a_type_for_its_flag(task):
+    cls = find_task(task).config
     for f in dataclasses.fields(cls):
         assert f.default is not dataclasses.MISSING and f.metadata["help"]
         assert value_type(cls, f.name)[0] in (int, float, str, bool)

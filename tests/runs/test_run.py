@@ -1,11 +1,28 @@
 import json
+import os
+import platform
 import shutil
+import subprocess
+import sys
+from importlib.metadata import version
 
+import numpy as np
 import pytest
 
 from irrl.errors import UserError
-from irrl.runs.run import Run, find_runs, provenance
-from irrl.tasks import config_of, evaluate, make_config, open_run, train
+from irrl.runs.provenance import provenance
+from irrl.runs.run import Run
+from irrl.tasks import (
+    check_folder,
+    create_run,
+    evaluate,
+    make_config,
+    open_run,
+    open_runs,
+    train,
+    train_in,
+)
+from tests.helpers.command import REPOSITORY
 
 
 def smoke(**settings):
@@ -34,15 +51,30 @@ def test_a_run_folder_explains_itself(smoke_run):
     assert rows[-1]["n_skills"] == summary["n_skills"]
 
 
-def test_provenance_knows_where_the_code_comes_from():
+def git(*arguments):
+    done = subprocess.run(["git", "-C", REPOSITORY, *arguments], capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_provenance_knows_where_the_code_comes_from(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["irrl", "train", "a name with spaces"])
+    monkeypatch.setenv("WORLD_SIZE", "3")
     made = provenance()
-    assert made["irrl"] and made["machine"]["cores"] >= 1
-    assert made["commit"] is None or len(made["commit"]) == 40
+    assert made["irrl"] == version("irrl") and made["python"] == platform.python_version()
+    assert made["command"] == "irrl train 'a name with spaces'" and made["processes"] == 3
+    assert made["libraries"]["numpy"] == np.__version__
+    assert made["machine"]["cores"] == os.cpu_count() and made["machine"]["processor"]
+    assert made["commit"] == (git("rev-parse", "HEAD") or None)
+
+
+def test_provenance_says_which_package_a_task_is_from(tmp_path):
+    run = create_run(tmp_path / "run", smoke())
+    assert run.provenance()["task_package"] == f"irrl {version('irrl')}"
 
 
 def test_a_run_opens_as_it_was_made(smoke_run):
-    run = Run.open(smoke_run)
-    assert config_of(run) == smoke()
+    run = open_run(smoke_run)
+    assert run.config == smoke()
     assert run.is_finished and train(run) == run.summary()
 
 
@@ -62,26 +94,26 @@ def test_creating_over_another_run_is_refused(tmp_path):
 
 def test_opening_what_is_no_run(tmp_path):
     with pytest.raises(UserError, match="not a run folder"):
-        Run.open(tmp_path)
+        open_run(tmp_path)
     (tmp_path / "config.json").write_text("[1]")
     with pytest.raises(UserError, match="not the configuration of a run"):
-        Run.open(tmp_path)
+        open_run(tmp_path)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(UserError, match="cannot read"):
-        Run.open(tmp_path)
+        open_run(tmp_path)
     (tmp_path / "config.json").write_text('{"task": "skills", "leraning_rate": 1.0}')
     with pytest.raises(UserError, match="Did you mean 'learning_rate'"):
-        config_of(Run.open(tmp_path))
+        open_run(tmp_path)
     (tmp_path / "config.json").write_text('{"task": "chess"}')
-    with pytest.raises(UserError, match="unknown task 'chess'"):
-        config_of(Run.open(tmp_path))
+    with pytest.raises(UserError, match="a run of the task 'chess', which is not installed"):
+        open_run(tmp_path)
 
 
 def test_going_on_with_another_configuration_is_refused(tmp_path):
-    Run.create_or_open(tmp_path / "run", smoke())
-    Run.create_or_open(tmp_path / "run", smoke())
+    Run.create(tmp_path / "run", smoke())
+    check_folder(tmp_path / "run", smoke())
     with pytest.raises(UserError, match="already holds a run with another epsilon"):
-        Run.create_or_open(tmp_path / "run", smoke(epsilon=0.5))
+        check_folder(tmp_path / "run", smoke(epsilon=0.5))
 
 
 def test_a_run_from_before_a_setting_was_there_has_its_default(tmp_path):
@@ -90,9 +122,9 @@ def test_a_run_from_before_a_setting_was_there_has_its_default(tmp_path):
     settings = json.loads(path.read_text())
     default = settings.pop("epsilon")
     path.write_text(json.dumps(settings))
-    Run.create_or_open(tmp_path / "run", smoke(epsilon=default))
+    check_folder(tmp_path / "run", smoke(epsilon=default))
     with pytest.raises(UserError, match="already holds a run with another epsilon"):
-        Run.create_or_open(tmp_path / "run", smoke(epsilon=0.5))
+        check_folder(tmp_path / "run", smoke(epsilon=0.5))
 
 
 def test_metrics_cut_mid_line(smoke_run, tmp_path):
@@ -101,10 +133,10 @@ def test_metrics_cut_mid_line(smoke_run, tmp_path):
     whole = metrics.read_bytes()
     metrics.write_bytes(whole[:-20])
     with pytest.raises(UserError, match="cut or damaged in line 5; put it back"):
-        Run.open(folder).rows()
+        open_run(folder).rows()
     (folder / "summary.json").unlink()
     with pytest.raises(UserError, match="was cut"):
-        train(Run.open(folder))
+        train(open_run(folder))
     assert metrics.read_bytes() == whole[:-20]  # nothing was overwritten
 
 
@@ -113,7 +145,7 @@ def test_rows_after_the_last_checkpoint_are_dropped_and_made_again(smoke_run, tm
     (folder / "summary.json").unlink()
     with open(folder / "metrics.jsonl", "a") as file:
         file.write('{"step": 2500, "n_sk')
-    train(Run.open(folder))
+    train(open_run(folder))
     assert (folder / "metrics.jsonl").read_bytes() == (smoke_run / "metrics.jsonl").read_bytes()
     resumed = json.loads((folder / "provenance.json").read_text())["resumed"]
     assert [r["step"] for r in resumed] == [2000]
@@ -122,11 +154,11 @@ def test_rows_after_the_last_checkpoint_are_dropped_and_made_again(smoke_run, tm
 def test_finding_runs(smoke_run, tmp_path):
     shutil.copytree(smoke_run, tmp_path / "a" / "one")
     shutil.copytree(smoke_run, tmp_path / "a" / "two")
-    assert [run.folder.name for run in find_runs([str(tmp_path)])] == ["one", "two"]
+    assert [run.folder.name for run in open_runs([str(tmp_path)])] == ["one", "two"]
     with pytest.raises(UserError, match="there is no run"):
-        find_runs([str(smoke_run / "checkpoints")])
+        open_runs([str(smoke_run / "checkpoints")])
     with pytest.raises(UserError, match="is not a folder"):
-        find_runs(["nowhere"])
+        open_runs(["nowhere"])
 
 
 def test_a_run_is_trained_by_one_process_at_a_time(tmp_path):
@@ -134,10 +166,10 @@ def test_a_run_is_trained_by_one_process_at_a_time(tmp_path):
     with (
         run.exclusive(),
         pytest.raises(UserError, match="being trained by another process"),
-        Run.open(run.folder).exclusive(),
+        open_run(run.folder).exclusive(),
     ):
         pass
-    train(Run.open(run.folder))  # free again
+    train(open_run(run.folder))  # free again
 
 
 @pytest.mark.parametrize("left_over", [[], [".config.json.tmp"]])
@@ -146,12 +178,12 @@ def test_a_kill_while_a_run_is_being_made_does_not_block_the_folder(tmp_path, le
     folder.mkdir()
     for name in left_over:
         (folder / name).write_text("{")
-    assert train(Run.create_or_open(folder, smoke()))["iterations"] == 2000
+    assert train_in(folder, smoke())["iterations"] == 2000
     # killed after the configuration was there, before the provenance
     other = tmp_path / "other"
     Run.create(other, smoke())
     (other / "provenance.json").unlink()
-    assert train(Run.create_or_open(other, smoke()))["iterations"] == 2000
+    assert train_in(other, smoke())["iterations"] == 2000
 
 
 def test_metrics_without_a_checkpoint_are_not_thrown_away(smoke_run, tmp_path):
@@ -160,12 +192,12 @@ def test_metrics_without_a_checkpoint_are_not_thrown_away(smoke_run, tmp_path):
     shutil.rmtree(folder / "checkpoints")
     before = (folder / "metrics.jsonl").read_bytes()
     with pytest.raises(UserError, match="has metrics but no checkpoint"):
-        train(Run.open(folder))
+        train(open_run(folder))
     assert (folder / "metrics.jsonl").read_bytes() == before
 
 
 def test_checking_writes_nothing(tmp_path):
-    Run.check(tmp_path / "new", smoke())
+    check_folder(tmp_path / "new", smoke())
     assert not list(tmp_path.iterdir())
 
 
@@ -174,7 +206,7 @@ def test_a_configuration_that_does_not_fit_its_checkpoint_is_told(smoke_run, tmp
     (folder / "summary.json").unlink()
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "codes": 128}))
-    with pytest.raises(UserError, match="the checkpoint does not fit"):
+    with pytest.raises(UserError, match="of another configuration: its codes is 24"):
         train(open_run(folder))
     with pytest.raises(UserError, match="the checkpoint does not fit"):
         evaluate(open_run(folder))
@@ -198,5 +230,30 @@ def test_damaged_rows(smoke_run, tmp_path, line):
     with open(folder / "metrics.jsonl", "ab") as file:
         file.write(line)
     with pytest.raises(UserError, match="line 6"):
-        Run.open(folder).rows()
-    assert len(Run.open(folder).rows(complete=False)) == 5
+        open_run(folder).rows()
+    assert len(open_run(folder).rows(complete=False)) == 5
+
+
+@pytest.mark.parametrize(("setting", "value"), [("learning_rate", 0.3), ("seed", 1)])
+def test_a_checkpoint_goes_on_only_with_the_settings_it_was_made_with(
+    smoke_run, tmp_path, setting, value
+):
+    folder = shutil.copytree(smoke_run, tmp_path / "run")
+    (folder / "summary.json").unlink()
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, setting: value}))
+    before = (folder / "metrics.jsonl").read_bytes()
+    with pytest.raises(UserError, match=f"its {setting.replace('_', '-')} is {config[setting]}"):
+        train(open_run(folder))
+    assert (folder / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_checkpoint_without_its_settings_is_damaged(smoke_run, tmp_path):
+    folder = shutil.copytree(smoke_run, tmp_path / "run")
+    (folder / "summary.json").unlink()
+    path = folder / "checkpoints" / "000000002000" / "state.json"
+    record = json.loads(path.read_text())
+    del record["state"]["settings"]
+    path.write_text(json.dumps(record))
+    with pytest.raises(UserError, match="does not know its settings"):
+        train(open_run(folder))

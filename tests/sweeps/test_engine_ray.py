@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from irrl.runs.run import Run
-
+from irrl.tasks import open_run
 from tests.helpers.command import irrl_command
 from tests.helpers.runs import content
 
@@ -117,7 +116,7 @@ def test_workers_killed_at_random_moments_change_nothing(cluster, tmp_path):
     resumed = 0
     for name in RUNS:
         assert content(tmp_path / "ray" / name) == content(tmp_path / "local" / name), name
-        resumed += len(Run.open(tmp_path / "ray" / name).provenance()["resumed"])
+        resumed += len(open_run(tmp_path / "ray" / name).provenance()["resumed"])
     assert resumed >= 5
 
 
@@ -171,4 +170,4 @@ def test_a_local_ray_keeps_to_itself_and_can_be_stopped(tmp_path):
     workers = [pid for pid, args in started.items() if args.startswith("ray::clipped")]
     assert not set(workers) & set(processes())
     assert sizes == [rows_of(folder) for folder in folders]
-    assert all(Run.open(folder).last_checkpoint().step >= 0 for folder in folders)
+    assert all(open_run(folder).last_checkpoint().step >= 0 for folder in folders)

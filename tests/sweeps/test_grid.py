@@ -6,10 +6,7 @@ import pytest
 from irrl.cli.main import main
 from irrl.errors import UserError
 from irrl.sweeps.grid import parse_values, read_plan, separator_of
-from irrl.tasks import config_class
-
-from tests.helpers.command import REPOSITORY
-from tests.helpers.command import failed
+from tests.helpers.command import REPOSITORY, failed
 
 EXPERIMENTS = sorted((REPOSITORY / "experiments").glob("*.toml"))
 
@@ -88,7 +85,7 @@ learning_rate = [0.2, 1]
 
 def test_a_file_says_the_same_as_flags(sweep, tmp_path):
     (tmp_path / "grid.toml").write_text(FILE)
-    plan = read_plan(tmp_path / "grid.toml", config_class, "fast")
+    plan = read_plan(tmp_path / "grid.toml", "fast")
     assert plan.settings == {"iterations": 1000, "lambda_": 1.0}
     flags = (
         "--preset smoke --iterations 1000 --lambda 1 --reward linear,log --seed 0..2 "
@@ -201,4 +198,4 @@ def test_the_experiments_can_be_read(sweep, path):
 def test_there_are_experiments():
     assert {path.stem for path in EXPERIMENTS} >= {"skills", "digits-ram", "digits-dt-ram"}
     with pytest.raises(UserError, match="cannot read"):
-        read_plan(REPOSITORY / "experiments" / "none.toml", config_class, "fast")
+        read_plan(REPOSITORY / "experiments" / "none.toml", "fast")

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from irrl import engine_local, tasks
+from irrl import tasks
+from irrl.runs.run import last_row
+from irrl.sweeps import engine_local
 from irrl.sweeps.engine_local import local_engine
-from irrl.runs.run import Run, last_row
 from irrl.sweeps.sweep import Job, longest_first, run_all
-from irrl.tasks import make_config
 from irrl.sweeps.watch import in_words
-
+from irrl.tasks import make_config
 from tests.helpers.runs import content, run_in, stopped_after
 
 
@@ -23,25 +23,27 @@ def jobs_in(folder, count):
     ]
 
 
-def train_or_fail(run):
-    if run.settings["seed"] == 1:
+def train_or_fail(folder, config):
+    run = tasks.create_run(folder, config)
+    if config.seed == 1:
         raise RuntimeError("no luck")
     run.log({"step": 0})
     return run.finish({"done": True})
 
 
-def die(run):
+def die(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_once(run):
+def die_once(folder, config):
     """Train, but the first time only up to the third row."""
+    run = tasks.open_run(folder) if folder.exists() else tasks.create_run(folder, config)
     if len(run.rows(complete=False)) < 3:
-        run.listeners.append(lambda row: die(run) if row["step"] == 1000 else None)
+        run.listeners.append(lambda row: die() if row["step"] == 1000 else None)
     return tasks.train(run)
 
 
-def never(run):
+def never(*arguments):
     raise AssertionError("a finished run is not trained again")
 
 
@@ -54,7 +56,7 @@ def test_a_failure_is_reported_and_the_others_go_on(tmp_path):
     failed = run_all(jobs, train_or_fail, local_engine(2), heard.append)
     assert [(f.job.name, f.error) for f in failed] == [("seed 1", "RuntimeError: no luck")]
     assert sorted(o.job.name for o in heard if o) == [job.name for job in jobs]
-    assert [Run.open(job.folder).is_finished for job in jobs] == [True, False, True, True]
+    assert [tasks.open_run(job.folder).is_finished for job in jobs] == [True, False, True, True]
 
 
 def test_a_worker_that_is_killed_costs_no_more_than_the_steps_since_its_checkpoint(tmp_path):
@@ -63,7 +65,7 @@ def test_a_worker_that_is_killed_costs_no_more_than_the_steps_since_its_checkpoi
     for job in jobs:
         alone = run_in(tmp_path / "alone" / job.folder.name, "skills", seed=job.config.seed)
         assert content(job.folder) == content(alone.folder)
-        assert len(Run.open(job.folder).provenance()["resumed"]) == 1
+        assert len(tasks.open_run(job.folder).provenance()["resumed"]) == 1
 
 
 def test_a_run_over_which_all_workers_die_is_told_and_the_others_go_on(tmp_path, monkeypatch):
@@ -143,7 +145,7 @@ def test_a_full_disk_ends_the_sweep_and_leaves_finished_runs_alone(tmp_path):
     (told,) = [line for line in result.stderr.splitlines() if "error" in line]
     assert "codes=4096/clipped-linear/seed-0" in told and "repeat the command" in told
     small, large = (tmp_path / "out" / f"codes={n}" / "clipped-linear/seed-0" for n in (24, 4096))
-    assert Run.open(small).is_finished and not Run.open(large).is_finished
+    assert tasks.open_run(small).is_finished and not tasks.open_run(large).is_finished
     before = state_of(small)
     assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0
-    assert state_of(small) == before and Run.open(large).is_finished
+    assert state_of(small) == before and tasks.open_run(large).is_finished

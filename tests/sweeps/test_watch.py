@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from irrl import watch
 from irrl.runs.run import SUMMARY, Run
+from irrl.sweeps import watch
 from irrl.sweeps.sweep import Job, Outcome
-from irrl.tasks import make_config
 from irrl.sweeps.watch import Watch, in_words
+from irrl.tasks import make_config
 
 
 class Clock:

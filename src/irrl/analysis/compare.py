@@ -1,4 +1,4 @@
-"""Tables over run folders: for each reward, the final figures of all its seeds."""
+"""Tables over run folders: for each reward, the final metrics of all its seeds."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,10 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from irrl.runs.checkpoint import write_atomic
-from irrl.errors import UserError
-from irrl.analysis.plots import ORACLE
-from irrl.runs.run import Run, provenance
 from irrl.analysis.stats import (
     Estimate,
     Reached,
@@ -22,6 +18,12 @@ from irrl.analysis.stats import (
     reached_estimate,
     steps_to,
 )
+from irrl.errors import UserError
+from irrl.runs.files import write_atomic
+from irrl.runs.provenance import provenance
+from irrl.runs.run import Run
+from irrl.tasks import find_task, one_task
+from irrl.tasks.contract import Metric, Task
 
 Curves = tuple[np.ndarray, np.ndarray]
 """Steps, and a metric of shape (seeds, steps)."""
@@ -29,47 +31,58 @@ Curves = tuple[np.ndarray, np.ndarray]
 BOOKKEEPING = ("seed", "evaluate_every", "checkpoint_every", "device")
 """Settings in which seeds of one reward may differ: they do not change what is learned."""
 
-THRESHOLD = 80.0
-"""Per cent of right answers, or skills: how fast a reward gets there is part of its table."""
+BASELINE = " (scripted baseline)"
+"""What the label of a run ends with whose behaviour is not learned."""
 
-YARDSTICK = " (yardstick)"
-"""What the label of a walker ends with that does not learn where to go."""
+ORACLE = " (oracle)"
+"""What the label of a run ends with that is rewarded by an oracle."""
 
 REFERENCE = "clipped-linear"
 """The paper's choice, which others are tested against."""
 
 
-def require_alike(runs: Sequence[Run], names: Sequence[str]) -> None:
-    """Raise unless runs agree in some settings, without which they do not compare."""
-    for name in names:
-        values = {run.settings[name] for run in runs}
-        if len(values) > 1:
-            shown = ", ".join(sorted(map(str, values)))
-            raise UserError(f"runs with different {name.replace('_', ' ')} do not compare: {shown}")
+# --- which runs compare ---
 
 
-def is_yardstick(run: Run) -> bool:
-    """Whether a run learned to answer, but not where to go."""
-    return run.settings.get("walker", "learned") != "learned"
+def is_baseline(run: Run) -> bool:
+    """Whether a run learned to answer, but not how to behave."""
+    return find_task(run.task).baseline_of(run.settings) is not None
 
 
 def label_of(run: Run) -> str:
-    """What a run is called in tables: its reward, by an oracle, or a yardstick that needs none."""
-    if is_yardstick(run):
-        return run.settings["walker"] + YARDSTICK
+    """What a run is called in tables: its reward, by an oracle, or the baseline that it is."""
+    baseline = find_task(run.task).baseline_of(run.settings)
+    if baseline is not None:
+        return baseline + BASELINE
     return run.settings["reward"] + (ORACLE if run.settings.get("oracle") else "")
+
+
+def is_reward(label: str) -> bool:
+    return not label.endswith(BASELINE)
+
+
+def require_comparable(runs: Sequence[Run], task: Task) -> None:
+    """Raise unless runs agree in the settings without which they do not compare."""
+    for name in task.comparable:
+        values = {run.settings[name] for run in runs}
+        if len(values) > 1:
+            shown = ", ".join(sorted(map(_shown, values)))
+            raise UserError(f"runs with different {name.replace('_', ' ')} do not compare: {shown}")
+
+
+def _shown(value: Any) -> str:
+    text = str(value)
+    return "one of its own" if "\n" in text or len(text) > 40 else text
 
 
 def group_by_reward(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """Runs of one task by `label_of`, in order of seeds; those of a group differ in nothing else.
 
-    Yardsticks come last.
+    Scripted baselines come last.
     """
-    tasks = {run.task for run in runs}
-    if len(tasks) != 1:
-        raise UserError(f"runs of different tasks cannot be compared: {', '.join(sorted(tasks))}")
+    one_task(list(runs))
     groups: dict[str, list[Run]] = {}
-    for run in sorted(runs, key=is_yardstick):
+    for run in sorted(runs, key=is_baseline):
         groups.setdefault(label_of(run), []).append(run)
     for name, group in groups.items():
         group.sort(key=lambda run: run.settings["seed"])
@@ -121,34 +134,43 @@ class Standing(NamedTuple):
     """How a reward stands beside the one that others are tested against."""
 
     reference: str
-    above: Estimate  # probability that a seed of the reference is above one of this reward
-    p: float  # of the permutation test for "the reference above this reward"
+    better: Estimate  # probability that a seed of the reference is better than one of this reward
+    p: float  # of the permutation test for "the reference is better than this reward"
 
     def __str__(self) -> str:
         ends = ""
-        if self.above.low is not None and self.above.high is not None:
-            ends = f" [{self.above.low:.2f}, {self.above.high:.2f}]"
-        return f"{self.above.value:.2f}{ends}, p = {self.p:.2g}"
+        if self.better.low is not None and self.better.high is not None:
+            ends = f" [{self.better.low:.2f}, {self.better.high:.2f}]"
+        return f"{self.better.value:.2f}{ends}, p = {self.p:.2g}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "better": self.better.to_json()}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> "Standing":
+        return cls(record["reference"], Estimate(**record["better"]), record["p"])
 
 
-def reference_of(finals: Mapping[str, Sequence[float]]) -> str | None:
-    """What others are tested against: the paper's choice, else the best; None without others."""
+def standings(
+    finals: Mapping[str, Sequence[float]], higher_is_better: bool = True
+) -> dict[str, Standing]:
+    """Final primary metrics by reward and seed -> how each stands beside the reference.
+
+    That is the paper's choice or, where it is not among them, the best.
+    """
     if len(finals) < 2:
-        return None
-    return REFERENCE if REFERENCE in finals else max(finals, key=lambda n: np.mean(finals[n]))
-
-
-def standings(finals: Mapping[str, Sequence[float]]) -> dict[str, Standing]:
-    """Final figures of merit by reward and seed -> how each stands beside the reference."""
-    reference = reference_of(finals)
-    if reference is None:
         return {}
-    best = finals[reference]
+    sign = 1.0 if higher_is_better else -1.0
+    goodness = {name: sign * np.asarray(values, float) for name, values in finals.items()}
+    best = max(goodness, key=lambda name: goodness[name].mean())
+    reference = REFERENCE if REFERENCE in finals else best
     return {
         name: Standing(
-            reference, probability_of_improvement(best, values), permutation_test(best, values)
+            reference,
+            probability_of_improvement(goodness[reference], values),
+            permutation_test(goodness[reference], values),
         )
-        for name, values in finals.items()
+        for name, values in goodness.items()
         if name != reference
     }
 
@@ -158,34 +180,44 @@ def area(curves: Curves) -> Estimate:
     return mean_estimate(area_under_curve(*curves))
 
 
-def steps_to_threshold(curves: Curves) -> Reached:
+def steps_to_threshold(curves: Curves, primary: Metric) -> Reached | None:
+    """Steps until the primary metric is as good as its threshold; None if it has none."""
+    if primary.threshold is None:
+        return None
     steps, values = curves
-    return reached_estimate([steps_to(THRESHOLD, steps, row) for row in values])
+    sign = 1.0 if primary.higher_is_better else -1.0
+    return reached_estimate([steps_to(sign * primary.threshold, steps, sign * v) for v in values])
 
 
 # --- tables ---
 
 
-def comparison(runs: Sequence[Run], metrics: Sequence[str]) -> dict[str, Any]:
-    """Mean and interquartile mean of each metric over the seeds of each reward.
+def comparison(runs: Sequence[Run]) -> dict[str, Any]:
+    """Mean and interquartile mean of each column of the task over the seeds of each reward.
 
-    Of the first, the figure of merit, also the area under its curve, the steps to a threshold, and
-    how each reward stands beside the reference.
+    Of the primary metric also the area under its curve, the steps to its threshold, and how each
+    reward stands beside the reference.
     """
+    task = one_task(list(runs))
+    primary, metrics = task.primary, task.all_columns()
     groups = group_by_reward(runs)
     summaries = {name: [run.summary() for run in group] for name, group in groups.items()}
-    beside = standings({name: [s[metrics[0]] for s in found] for name, found in summaries.items()})
+    finals = {name: [s[primary.name] for s in found] for name, found in summaries.items()}
+    beside = standings(finals, primary.higher_is_better)
     table: dict[str, Any] = {}
     for name, group in groups.items():
+        curves = learning_curves(group, primary.name)
+        reached = steps_to_threshold(curves, primary)
         table[name] = {
             "seeds": [run.settings["seed"] for run in group],
-            **{metric: _figures([s[metric] for s in summaries[name]]) for metric in metrics},
-            **_figures_of_curves(learning_curves(group, metrics[0])),
-            "standing": _standing_json(beside.get(name)),
+            **{metric: _over_seeds([s[metric] for s in summaries[name]]) for metric in metrics},
+            "area": area(curves).to_json(),
+            "steps_to": reached and reached.to_json(),
+            "standing": beside[name].to_json() if name in beside else None,
         }
     made = [run.provenance() for run in runs]
     return {
-        "task": runs[0].task,
+        "task": task.name,
         "command": provenance()["command"],
         "commits": sorted({str(m.get("commit")) for m in made}),
         "dirty": any(m.get("dirty") for m in made),
@@ -194,7 +226,7 @@ def comparison(runs: Sequence[Run], metrics: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _figures(values: list[float]) -> dict[str, Any]:
+def _over_seeds(values: list[float]) -> dict[str, Any]:
     return {
         "mean": mean_estimate(values).to_json(),
         "interquartile_mean": bootstrap_estimate(values).to_json(),
@@ -202,42 +234,38 @@ def _figures(values: list[float]) -> dict[str, Any]:
     }
 
 
-def _figures_of_curves(curves: Curves) -> dict[str, Any]:
-    return {"area": area(curves).to_json(), "steps_to": steps_to_threshold(curves).to_json()}
-
-
-def _standing_json(standing: Standing | None) -> dict[str, Any] | None:
-    return standing and {**standing._asdict(), "above": standing.above.to_json()}
-
-
-def standing_from_json(record: Mapping[str, Any]) -> Standing:
-    return Standing(record["reference"], Estimate(**record["above"]), record["p"])
-
-
-def table_rows(result: dict[str, Any], metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+def table_rows(result: dict[str, Any], task: Task) -> tuple[list[str], list[list[str]]]:
     """Header and cells of a comparison: mean and 95 % interval of each metric."""
-    header = ["reward", "seeds", *(metric.replace("_", " ") for metric in metrics)]
-    header.append(f"steps to {THRESHOLD:g}")
+    metrics = task.all_columns()
+    header = ["reward", "seeds", *map(column_title, metrics)]
+    if task.primary.threshold is not None:
+        header.append(f"steps to {task.primary.threshold:g}")
     beside = [f["standing"] for f in result["rewards"].values() if f["standing"]]
     if beside:
-        header.append(f"P({beside[0]['reference']} above it)")
+        header.append(f"P({beside[0]['reference']} better)")
     rows = []
-    for name, figures in result["rewards"].items():
-        means = {metric: Estimate(**figures[metric]["mean"]) for metric in metrics}
+    for name, found in result["rewards"].items():
+        means = {metric: Estimate(**found[metric]["mean"]) for metric in metrics}
         # how long a run took is no estimate of anything
         shown = [f"{m.value:.1f}" if metric == "seconds" else str(m) for metric, m in means.items()]
-        shown.append(str(Reached(**figures["steps_to"])))
+        if found["steps_to"]:
+            shown.append(str(Reached(**found["steps_to"])))
         if beside:
-            own = figures["standing"]
-            shown.append(str(standing_from_json(own)) if own else "-")
-        rows.append([name, str(len(figures["seeds"])), *shown])
+            own = found["standing"]
+            shown.append(str(Standing.from_json(own)) if own else "-")
+        rows.append([name, str(len(found["seeds"])), *shown])
     return header, rows
 
 
+def column_title(metric: str) -> str:
+    """A metric in the head of a table: `accuracy_percent` is "accuracy %"."""
+    return metric.replace("_percent", "_%").replace("_", " ")
+
+
 TABLE_NOTE = (
-    f"Mean over seeds [95 % t interval]. Steps to {THRESHOLD:g}: median [interval] (how many seeds "
-    "get there). P: how often a seed of the one is above a seed of the other [bootstrap interval]; "
-    "p: one-sided permutation test."
+    "Mean over seeds [95 % t interval]. Steps to a threshold: median [interval] (how many seeds "
+    "get there). P: how often a seed of the one is better than a seed of the other [bootstrap "
+    "interval]; p: one-sided permutation test."
 )
 
 
@@ -246,12 +274,12 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def save_comparison(folder: Path, result: dict[str, Any], metrics: Sequence[str]) -> None:
+def save_comparison(folder: Path, result: dict[str, Any], task: Task) -> None:
     """Write ``comparison.json`` and ``comparison.md``."""
     folder.mkdir(parents=True, exist_ok=True)
     write_atomic(folder / "comparison.json", (json.dumps(result, indent=1) + "\n").encode())
     note = f"{TABLE_NOTE}\n\n    {result['command']}\n"
     changes = " (with changes)" if result["dirty"] else ""
     commit = f"\ncommit {', '.join(result['commits'])}{changes}\n\n"
-    table = markdown_table(*table_rows(result, metrics))
+    table = markdown_table(*table_rows(result, task))
     write_atomic(folder / "comparison.md", (note + commit + table).encode())

@@ -4,24 +4,33 @@ Colours are from the palettes of Okabe and Ito and of Tol, safe for colour-blind
 the same colour in every figure.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
+from irrl.analysis.compare import (
+    BASELINE,
+    ORACLE,
+    Curves,
+    group_by_reward,
+    is_reward,
+    learning_curves,
+    require_comparable,
+)
 from irrl.errors import UserError
 from irrl.noise import DeltaNoise, exact_noise, taylor_noise
-from irrl.rewards import REWARDS
+from irrl.rewards import reward
+from irrl.runs.run import Run
+from irrl.tasks import one_task
+from irrl.tasks.contract import Metric
 
 COLOURS = {
     "linear": "#0072B2",
@@ -48,18 +57,29 @@ COLOURS = {
 G_FUNCTIONS = ("log", "root-4", "root-2", "log1p", "linear", "exp", "power-2", "power-3", "power-6")
 """A choice from much information and much noise to little of both."""
 
+OWN_COLOURS = ("#1B9E77", "#7570B3", "#E7298A", "#A6761D")
+"""Of rewards that are not in the library, by their names."""
+
 FORMATS = (".png", ".svg", ".pdf")
 
 
 def colour_of(name: str) -> str:
-    """The colour of a reward, clipped or not."""
-    return COLOURS[name.removeprefix("clipped-")]
+    """The colour of a reward, clipped or not; scripted baselines are grey."""
+    if name.endswith(BASELINE):
+        return "0.45"
+    plain = name.removesuffix(ORACLE).removeprefix("clipped-")
+    return COLOURS.get(plain) or OWN_COLOURS[sum(plain.encode()) % len(OWN_COLOURS)]
 
 
 def dashes_of(name: str) -> str:
-    """Solid for clipped rewards and those with nothing to clip, dashed for the others."""
-    reward = REWARDS[name]
-    return "-" if reward.clipped or reward.shape is None else "--"
+    """Solid for clipped rewards and those with nothing to clip, dashed for the others.
+
+    Dotted by an oracle.
+    """
+    if name.endswith(ORACLE):
+        return ":"
+    found = reward(name)
+    return "-" if found.clipped or found.shape is None else "--"
 
 
 def check_format(path: str | Path) -> None:
@@ -73,7 +93,6 @@ def save_figure(figure: Figure, path: str | Path, dpi: int = 150) -> Path:
     check_format(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=dpi, bbox_inches="tight")
-    plt.close(figure)
     return path
 
 
@@ -100,16 +119,12 @@ SMALL: Any = {
 
 
 @matplotlib.rc_context(SMALL)
-def curve_panels(
-    panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], xlabel: str, ylabel: str
-) -> Figure:
+def plot_panels(panels: Mapping[str, Mapping[str, Curves]], xlabel: str, ylabel: str) -> Figure:
     """Learning curves, a panel of column width for each title."""
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=(COLUMN * len(panels), 2.9), sharey=True, squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
+    figure = Figure(figsize=(COLUMN * len(panels), 2.9), layout="constrained")
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)
     for panel, (title, curves) in zip(axes[0], panels.items(), strict=True):
-        draw_curves(panel, curves)
+        plot_curves(panel, curves)
         seeds = panel.get_title()
         panel.set_title(f"{title}: {seeds}" if title else seeds, fontsize=8)
         panel.set(xlabel=xlabel, ylim=(0, None))
@@ -121,44 +136,89 @@ def curve_panels(
 
 # --- learning curves ---
 
-ORACLE = " (oracle)"
-"""What the label of a group of runs ends with if an oracle paid them."""
 
+def plot_curves(axes: Axes, curves: Mapping[str, Curves]) -> None:
+    """Mean and std over seeds of each reward: label -> (steps, values (seeds, steps)).
 
-def draw_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> None:
-    """Mean and deviation over seeds of each reward: name -> (steps, values (seeds, steps)).
-
-    A reward paid by an oracle is dotted.
+    Of a scripted baseline only the mean.
     """
+    of_baselines = itertools.cycle((":", "-.", "--"))
     for label, (steps, values) in curves.items():
-        name = label.removesuffix(ORACLE)
-        colour, dashes = colour_of(name), ":" if label.endswith(ORACLE) else dashes_of(name)
+        colour = colour_of(label)
+        dashes = dashes_of(label) if is_reward(label) else next(of_baselines)
         middle = values.mean(axis=0)
-        shown = f"{label}  {middle[-1]:.1f}"
+        shown = f"{label.removesuffix(BASELINE)}  {middle[-1]:.1f}"
         axes.plot(steps, middle, dashes, color=colour, label=shown, lw=1.8)
-        if len(values) > 1:
+        if len(values) > 1 and is_reward(label):
             spread = values.std(axis=0, ddof=1)
             low, high = middle - spread, middle + spread
             axes.fill_between(steps, low, high, color=colour, alpha=0.15, lw=0)
-    seeds = "/".join(map(str, sorted({len(values) for _, values in curves.values()})))
+    learned = [values for label, (_, values) in curves.items() if is_reward(label)]
+    seeds = "/".join(map(str, sorted({len(values) for values in learned}))) or "no"
     several = seeds != "1"
-    axes.set_title(f"mean and deviation over {seeds} seeds" if several else "1 seed", fontsize=9)
+    title = f"mean and std over {seeds} seeds" if several else "1 seed"
+    axes.set_title(title, fontsize=9)
     axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 2.5, 5, 10]))
     tidy(axes)
+
+
+def plot_comparison(runs: Sequence[Run]) -> Figure:
+    """Runs of one task over seeds: a panel for each metric that the task shows.
+
+    Beside them what the task itself has to show of the first seed of each reward.
+    """
+    task = one_task(list(runs))
+    require_comparable(runs, task)
+    groups = group_by_reward(runs)
+    metrics = task.all_panels()
+    width, height = 4.8 * len(metrics), max(4.6, 1.55 * len(groups))
+    figure = Figure(figsize=(width + (5.0 if task.plot_beside else 0.0), height),
+                    layout="constrained")  # fmt: skip
+    left: Any = figure
+    if task.plot_beside:
+        left, right = figure.subfigures(1, 2, width_ratios=[width, 5.0])
+        firsts = {label: group[0] for label, group in groups.items()}
+        task.plot_beside(right, firsts, {label: colour_of(label) for label in groups})
+    ceiling = max(task.ceiling(run.config) for run in runs) if task.ceiling else None
+    for axes, metric in zip(left.subplots(1, len(metrics), squeeze=False)[0], metrics.values(),
+                            strict=True):  # fmt: skip
+        plot_curves(axes, {n: learning_curves(g, metric.name) for n, g in groups.items()})
+        axes.set(xlabel=task.config.length, ylabel=metric.title)
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        set_range(axes, metric)
+        if ceiling is not None and metric == task.primary:
+            plot_ceiling(axes, ceiling)
+        under = (0.5, -0.14)  # beside the curves there is no room that is always free
+        axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=under)
+    return figure
+
+
+def set_range(axes: Axes, metric: Metric) -> None:
+    """As far as the metric can go, where that is known."""
+    axes.set_ylim(metric.low, metric.high)
+
+
+def plot_ceiling(axes: Axes, ceiling: float) -> None:
+    axes.axhline(ceiling, color="0.5", lw=0.8, ls="--")
+    axes.annotate(
+        f"ceiling {ceiling:.1f}", (0.0, ceiling), xytext=(2, 3), fontsize=8,
+        textcoords="offset points", color="0.4",
+    )  # fmt: skip
 
 
 # --- rewards and their noise ---
 
 
-def reward_shapes(names: Sequence[str], prior: float) -> Figure:
+def plot_reward_shapes(names: Sequence[str], prior: float) -> Figure:
     """Reward against posterior, one line per reward (the paper's fig:g-functions)."""
-    figure, axes = plt.subplots(figsize=(6.4, 4.2))
+    figure = Figure(figsize=(6.4, 4.2))
+    axes = figure.subplots()
     posterior = np.linspace(1e-3, 1.0, 800)
     lowest = 0.0
     for name in names:
-        gain = REWARDS[name].gain(np, np.log(posterior), math.log(prior))
-        axes.plot(posterior, gain, dashes_of(name), label=name, color=colour_of(name), lw=1.8)
-        lowest = min(lowest, float(gain[posterior >= 0.2 * prior].min()))
+        rewards = reward(name).of_log_posterior(np, np.log(posterior), math.log(prior))
+        axes.plot(posterior, rewards, dashes_of(name), label=name, color=colour_of(name), lw=1.8)
+        lowest = min(lowest, float(rewards[posterior >= 0.2 * prior].min()))
     axes.axvline(prior, color="0.6", lw=0.8, ls=":")
     axes.annotate(
         "prior", (prior, 1.0), xycoords=("data", "axes fraction"), color="0.4", fontsize=8
@@ -170,18 +230,19 @@ def reward_shapes(names: Sequence[str], prior: float) -> Figure:
     return figure
 
 
-def noise_theory(names: Sequence[str], noise: DeltaNoise, prior: float) -> Figure:
-    """Bias and deviation of the reward noise against p(y | trajectory), exact and expanded."""
-    figure, panels = plt.subplots(1, 2, figsize=(10.0, 3.8), sharex=True)
+def plot_noise_theory(names: Sequence[str], noise: DeltaNoise, prior: float) -> Figure:
+    """Bias and std of the reward noise against p(y | trajectory), exact and expanded."""
+    figure = Figure(figsize=(10.0, 3.8))
+    panels = figure.subplots(1, 2, sharex=True)
     posteriors = np.linspace(0.02, 0.98, 97)
     for name in names:
         exact = [exact_noise(name, p, noise, prior) for p in posteriors]
         expanded = [taylor_noise(name, p, noise.moments(p), prior) for p in posteriors]
         colour = colour_of(name)
-        for axes, part in zip(panels, ("bias", "deviation"), strict=True):
+        for axes, part in zip(panels, ("bias", "std"), strict=True):
             axes.plot(posteriors, [getattr(e, part) for e in exact], color=colour, label=name)
             axes.plot(posteriors, [getattr(e, part) for e in expanded], color=colour, ls=":")
-    for axes, part in zip(panels, ("bias", "deviation"), strict=True):
+    for axes, part in zip(panels, ("bias", "std"), strict=True):
         axes.set(xlabel="true posterior p(y | trajectory)", title=f"{part} of the reward noise")
         axes.axvline(prior, color="0.6", lw=0.8, ls=":")
         tidy(axes)

@@ -38,17 +38,18 @@ def parse_settings(
 
     Returns all options, and apart from them the settings that were given.
     """
-    from irrl.presets import DEFAULT_PRESET
-    from irrl.tasks import CONFIGS, make_config
+    from irrl.tasks import make_config
+    from irrl.tasks.contract import DEFAULT_PRESET
+    from irrl.tasks.registry import task_names
 
-    parser.add_argument("task", metavar="TASK", help=", ".join(CONFIGS))
+    parser.add_argument("task", metavar="TASK", help=", ".join(task_names()))
     parser.option(
         "--preset",
         default=DEFAULT_PRESET,
         metavar="NAME",
         help="see `irrl presets`",
     )
-    task = first_word(parser, arguments, CONFIGS.__contains__)
+    task = first_word(parser, arguments, task_names().__contains__)
     defaults = make_config(task, known_options(parser, arguments).preset)
     names = setting_names(task, without)
     add_settings(parser, defaults, names)
@@ -71,9 +72,9 @@ def known_options(parser: Parser, arguments: list[str]) -> argparse.Namespace:
 
 
 def setting_names(task: str, without: Collection[str] = ()) -> list[str]:
-    from irrl.tasks import config_class
+    from irrl.tasks import find_task
 
-    return [f.name for f in dataclasses.fields(config_class(task)) if f.name not in without]
+    return [f.name for f in dataclasses.fields(find_task(task).config) if f.name not in without]
 
 
 def add_settings(
@@ -117,32 +118,25 @@ def yes_or_no(text: str) -> bool:
     return words[text.lower()]
 
 
-def at_least(options: argparse.Namespace, smallest: int, *names: str) -> None:
-    for name in names:
-        value = getattr(options, name)
-        if value < smallest:
-            from irrl.runs.config import flag_name
-
-            raise UserError(f"{flag_name(name)} must be at least {smallest}, got {value}")
-
-
 def reward_names(text: str | None) -> list[str]:
-    """Rewards from a list with commas, each once."""
-    from irrl.errors import unknown_name
-    from irrl.rewards import REWARDS
+    """Rewards from a list with commas, each once; of the library, or module:function."""
+    from irrl.rewards import reward
 
     names = list(dict.fromkeys(name for name in (text or "").replace(" ", "").split(",") if name))
     for name in names:
-        if name not in REWARDS:
-            raise UserError(unknown_name("reward", name, REWARDS))
+        try:
+            reward(name)
+        except ValueError as error:
+            raise UserError(str(error)) from None
     return names
 
 
 def curve_names(names: list[str]) -> list[str]:
     """The same, if each is a function of the posterior alone."""
-    from irrl.rewards import REWARDS
+    from irrl.rewards import reward
 
     for name in names:
-        if REWARDS[name].shape is None or REWARDS[name].needs_ensemble:
+        found = reward(name)
+        if found.shape is None or found.needs_ensemble:
             raise UserError(f"{name} is not a function of the posterior alone: it has no curve")
     return names

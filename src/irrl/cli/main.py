@@ -5,15 +5,18 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irrl.cli.data import run_data
-from irrl.nn.distributed import current_world, joined
-from irrl.errors import UserError
-from irrl.cli.flags import Parser, add_settings, at_least, first_word, given_settings, parse_settings
+from irrl.cli.flags import Parser, add_settings, first_word, given_settings, parse_settings
 from irrl.cli.rewards import run_noise, run_rewards
 from irrl.cli.show import run_figure, run_report
 from irrl.cli.sweep import run_compare, run_sweep
+from irrl.errors import UserError
+from irrl.nn.distributed import current_world, joined
+
+if TYPE_CHECKING:
+    from irrl.runs.run import Run
 
 ABOUT = "irrl: train a policy on rewards from a discriminator that is still learning itself."
 
@@ -55,8 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"irrl: error: not enough memory: {str(error).splitlines()[0]}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("\nirrl: stopped; what was checkpointed can be resumed", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        told = str(stop) or "what was checkpointed can be resumed"
+        print(f"\nirrl: stopped; {told}", file=sys.stderr)
         return 130
 
 
@@ -75,15 +79,14 @@ def _train(parser: Parser, arguments: list[str]) -> int:
     parser.add_argument("--tensorboard", action="store_true", help="also write DIR/tensorboard")
     options, given = parse_settings(parser, arguments)
     from irrl import tasks
-    from irrl.runs.run import Run
 
     config = tasks.make_config(options.task, options.preset, **given)
-    tasks.check(config)
-    settings = config.to_json()
-    name = f"{options.task}-{options.preset}-{settings['reward']}-seed{settings['seed']}"
-    folder = Path("runs") / name if options.out is None else options.out
-    run = current_world().once(lambda: Run.create(folder, config))
-    return _train_and_tell(run, options.tensorboard)
+    name = f"{options.task}-{options.preset}-{config.reward}-seed{config.seed}".replace(":", "-")
+    folder = Path("runs") / name if options.out is None else Path(options.out)
+    from irrl.runs.run import check_new
+
+    current_world().once(lambda: check_new(folder))
+    return _train_and_print(*tasks.begin(folder, config), tensorboard=options.tensorboard)
 
 
 def _resume(parser: Parser, arguments: list[str]) -> int:
@@ -97,30 +100,29 @@ def _resume(parser: Parser, arguments: list[str]) -> int:
     if world.once(lambda: run.is_finished):
         world.once(run.rows)  # damage should not go unnoticed
         print(f"{run.folder} is finished already")
-        _print_figures(world.once(run.summary))
+        _print_metrics(world.once(run.summary))
         return 0
-    return _train_and_tell(run, options.tensorboard)
+    return _train_and_print(run, tensorboard=options.tensorboard)
 
 
-def _train_and_tell(run: Any, tensorboard: bool) -> int:
+def _train_and_print(run: "Run", prepared: Any = None, *, tensorboard: bool) -> int:
     from irrl import tasks
     from irrl.runs.progress import Bars
     from irrl.runs.run import resume_command
 
-    total = tasks.config_of(run).total_steps
-    with Bars(tasks.MERIT[run.task]) as bars:
+    total = run.config.total_steps
+    with Bars(tasks.find_task(run.task).primary.name) as bars:
         run.listeners.append(lambda row: bars.update(str(run.folder), row["step"], total, row))
         if tensorboard:
             from irrl.runs.tensorboard import follow
 
             follow(run)
         try:
-            summary = tasks.train(run)
+            summary = tasks.train(run, prepared)
         except KeyboardInterrupt:
-            print(f"\nirrl: stopped; go on with `{resume_command(run.folder)}`", file=sys.stderr)
-            return 130
+            raise KeyboardInterrupt(f"go on with `{resume_command(run.folder)}`") from None
     print(run.folder)
-    _print_figures(summary)
+    _print_metrics(summary)
     return 0
 
 
@@ -136,7 +138,7 @@ def _eval(parser: Parser, arguments: list[str]) -> int:
     from irrl import tasks
 
     run = tasks.open_run(first_word(parser, arguments, lambda word: Path(word).is_dir()))
-    config = tasks.config_of(run)
+    config = run.config
     add_settings(parser, config, config.testable)
     options = parser.parse_args(arguments)
     step, row = tasks.evaluate(run, given_settings(options, config.testable))
@@ -144,12 +146,12 @@ def _eval(parser: Parser, arguments: list[str]) -> int:
         print(json.dumps({"step": step, **row}, indent=1))
     else:
         print(f"{options.run} at step {step}")
-        _print_figures(row)
+        _print_metrics(row)
     return 0
 
 
-def _print_figures(figures: dict[str, Any]) -> None:
-    for name, value in figures.items():
+def _print_metrics(metrics: dict[str, Any]) -> None:
+    for name, value in metrics.items():
         if isinstance(value, int):
             print(f"  {name:<32} {value:,}")
         elif isinstance(value, float):
@@ -161,24 +163,32 @@ def _print_figures(figures: dict[str, Any]) -> None:
 
 def _play(parser: Parser, arguments: list[str]) -> int:
     parser.add_argument("runs", nargs="+", metavar="DIR", help="run folders, shown side by side")
-    parser.option("--images", default=8, metavar="N", help="episodes of each run, drawn at random")
+    parser.option("--episodes", default=8, metavar="N", help="of each run, drawn at random")
     parser.add_argument("--seed", type=int, metavar="N", help="of that choice (default: any; told)")
     parser.option("-o", "--output", default="play.png", metavar="FILE", help="PNG; a GIF beside it")
     options = parser.parse_args(arguments)
-    at_least(options, 1, "images")
     import secrets
 
-    from irrl.tasks import open_run, task_module
+    from irrl.analysis.plots import check_format, save_figure
+    from irrl.runs.config import at_least
+    from irrl.tasks import one_task, open_run
 
+    at_least(1, episodes=options.episodes)
+    check_format(options.output)
     runs = [open_run(folder) for folder in options.runs]
-    if len({run.task for run in runs}) > 1:
-        raise UserError("runs of different tasks cannot be played side by side")
+    task = one_task(runs)
+    if task.play is None:
+        raise UserError(f"{task.name} has nothing to play")
     seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
-    if seed < 0:
-        raise UserError(f"seed must be zero or positive, got {seed}")
-    play = task_module(runs[0].task, "play")
-    written = play.save_play(runs, options.images, seed, Path(options.output))
-    print(f"seed {seed}", *written, sep="\n")
+    at_least(0, seed=seed)
+    played = task.play(runs, options.episodes, seed)
+    print(f"seed {seed}\n{save_figure(played.sheet, options.output)}")
+    if played.animation is not None:
+        from matplotlib.animation import PillowWriter
+
+        moving = Path(options.output).with_suffix(".gif")
+        played.animation.save(moving, writer=PillowWriter(fps=played.frames_per_second), dpi=80)
+        print(moving)
     return 0
 
 
@@ -188,19 +198,12 @@ def _plot(parser: Parser, arguments: list[str]) -> int:
         "-o", "--output", default="comparison.png", metavar="FILE", help="PNG, SVG or PDF"
     )
     options = parser.parse_args(arguments)
-    from irrl.analysis.plots import save_figure
-    from irrl.runs.run import find_runs
-    from irrl.tasks import open_run
+    from irrl.analysis.plots import check_format, plot_comparison, save_figure
+    from irrl.tasks import open_runs
 
-    runs = [open_run(run.folder) for run in find_runs(options.runs)]
-    print(save_figure(_task_figures(runs[0].task).comparison_figure(runs), options.output))
+    check_format(options.output)
+    print(save_figure(plot_comparison(open_runs(options.runs)), options.output))
     return 0
-
-
-def _task_figures(task: str) -> Any:
-    from irrl.tasks import task_module
-
-    return task_module(task, "figure")
 
 
 # --- looking things up ---
@@ -209,12 +212,13 @@ def _task_figures(task: str) -> Any:
 def _presets(parser: Parser, arguments: list[str]) -> int:
     parser.parse_args(arguments)
     from irrl.runs.config import flag_name
-    from irrl.presets import DEFAULT_PRESET, PRESETS
+    from irrl.tasks.contract import DEFAULT_PRESET
+    from irrl.tasks.registry import all_tasks
 
-    for task, presets in PRESETS.items():
-        for name, preset in presets.items():
+    for task in all_tasks().values():
+        for name, preset in task.presets.items():
             default = " (default)" if name == DEFAULT_PRESET else ""
-            print(f"{task} --preset {name}{default}: {preset.description}")
+            print(f"{task.name} --preset {name}{default}: {preset.description}")
             for setting, value in preset.settings.items():
                 print(f"    --{flag_name(setting)} {value}")
     return 0
@@ -224,7 +228,7 @@ VERBS: dict[str, tuple[str, Callable[[Parser, list[str]], int]]] = {
     "train": ("train one run", _train),
     "resume": ("go on with a run that was stopped", _resume),
     "eval": ("evaluate the last checkpoint of a run", _eval),
-    "data": ("fetch MNIST, make scenes to count in, show samples of both", run_data),
+    "data": ("fetch or make what tasks learn from, and show samples of it", run_data),
     "compare": ("train several rewards over several seeds; table and figure", run_compare),
     "sweep": ("train a grid of settings, on this machine or a Ray cluster", run_sweep),
     "play": ("watch a trained policy: a sheet of episodes and a GIF", _play),

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from irrl.errors import UserError
-from irrl.cli.flags import Parser, at_least, curve_names, reward_names
+from irrl.cli.flags import Parser, curve_names, reward_names
 from irrl.cli.tables import print_table
+from irrl.errors import UserError
 
 
 def run_rewards(parser: Parser, arguments: list[str]) -> int:
@@ -19,22 +19,24 @@ def run_rewards(parser: Parser, arguments: list[str]) -> int:
         help="draw reward against posterior, to rewards.png if no file is named",
     )
     options = parser.parse_args(arguments)
-    at_least(options, 2, "classes")
     from irrl.noise import slope_at_prior
-    from irrl.rewards import REWARDS
+    from irrl.rewards import REWARDS, reward
+    from irrl.runs.config import at_least
 
+    at_least(2, classes=options.classes)
     names = reward_names(options.rewards)
     prior = 1.0 / options.classes
     if options.plot:
-        from irrl.analysis.plots import G_FUNCTIONS, reward_shapes, save_figure
+        from irrl.analysis.plots import G_FUNCTIONS, plot_reward_shapes, save_figure
 
         shown = curve_names(names or [f"clipped-{name}" for name in G_FUNCTIONS])
-        print(save_figure(reward_shapes(shown, prior), options.plot))
+        print(save_figure(plot_reward_shapes(shown, prior), options.plot))
         return 0
     rows = []
     for name in names or REWARDS:
-        slope = f"{slope_at_prior(name, prior):.4g}" if REWARDS[name].shape else "-"
-        rows.append([name, REWARDS[name].formula, REWARDS[name].range, slope])
+        found = reward(name)
+        slope = f"{slope_at_prior(name, prior):.4g}" if found.shape else "-"
+        rows.append([name, found.formula, found.range, slope])
     print_table(["name", "reward", "range", f"slope at p = {prior:.3g}"], rows)
     print("q: posterior of the label, p: its prior, y: the label; slope: from above, where clipped")
     return 0
@@ -49,80 +51,92 @@ def run_noise(parser: Parser, arguments: list[str]) -> int:
     )
     parser.add_argument("runs", nargs="*", metavar="DIR", help="measure: folders of the runs")
     parser.add_argument("--oracle", metavar="DIR", help="measure: a converged run, its judge")
-    parser.option("--images", default=1000, metavar="N", help="measure: test images")
-    parser.option("--epochs", default=4, metavar="N", help="measure: checkpoints, early to late")
+    parser.option("--episodes", default=1000, metavar="N", help="measure: episodes to judge")
+    parser.option(
+        "--checkpoints", default=4, metavar="N", help="measure: so many of each run, early to late"
+    )
     parser.add_argument("--rewards", metavar="A,B,...", help="rewards to show")
     parser.option(
         "--family", default="normal", metavar="NAME", help="theory: normal, laplace, uniform"
     )
-    parser.option("--scale", default=0.05, metavar="S", help="theory: deviation of the noise")
+    parser.option("--scale", default=0.05, metavar="S", help="theory: std of the noise")
     parser.option("--classes", default=10, metavar="K", help="theory: number of labels")
     parser.option("-o", "--output", default="noise.png", metavar="FILE", help="PNG, SVG, PDF")
     options = parser.parse_args(arguments)
-    at_least(options, 2, "classes")
+    from irrl.runs.config import at_least
+
+    at_least(2, classes=options.classes)
     default = theory if options.what == "theory" else measured
     names = curve_names(reward_names(options.rewards or default))
     if options.what == "theory":
         return _theory(options, names)
-    at_least(options, 10, "images")
-    at_least(options, 1, "epochs")
+    at_least(10, episodes=options.episodes)
+    at_least(1, checkpoints=options.checkpoints)
     if not options.runs or options.oracle is None:
         raise UserError("noise measure needs a run and --oracle RUN, a converged run to judge it")
     return _measure(options, names)
 
 
 def _theory(options: Any, names: list[str]) -> int:
+    from irrl.analysis.plots import plot_noise_theory, save_figure
     from irrl.noise import DeltaNoise, theory_table
-    from irrl.analysis.plots import noise_theory, save_figure
 
     try:
         noise = DeltaNoise(options.family, options.scale)
     except ValueError as error:
         raise UserError(str(error)) from None
     prior = 1.0 / options.classes
-    header = ["reward", "p", "bias", "2nd order", "deviation", "2nd order", "2nd order valid for"]
+    header = ["reward", "p", "bias", "2nd order", "std", "2nd order", "2nd order valid for"]
     print_table(header, theory_table(names, noise, prior))
-    print("valid: bias and deviation within a tenth of the exact deviation")
-    print(save_figure(noise_theory(names, noise, prior), options.output))
+    print("valid: bias and std within a tenth of the exact std")
+    print(save_figure(plot_noise_theory(names, noise, prior), options.output))
     return 0
 
 
 def _measure(options: Any, names: list[str]) -> int:
-    from irrl.runs.checkpoint import to_json_bytes, write_atomic
+    from irrl.analysis.noise import delta_rows, plot_violins, reward_rows
     from irrl.analysis.plots import check_format, save_figure
-    from irrl.runs.run import provenance
-    from irrl.tasks import open_run, task_module
+    from irrl.runs.files import to_json_bytes, write_atomic
+    from irrl.runs.provenance import provenance
+    from irrl.tasks import one_task, open_run
 
     check_format(options.output)
     runs = [open_run(folder) for folder in options.runs]
-    module = task_module(runs[0].task, "measure")
+    task = one_task(runs)
+    if task.measure_noise is None:
+        raise UserError(f"noise cannot be measured on runs of {task.name}")
     groups, record = {}, {}
     for run in runs:
-        found = module.measure(run, Path(options.oracle), options.images, options.epochs)
+        found = task.measure_noise(run, Path(options.oracle), options.episodes, options.checkpoints)
         label = run.settings["reward"]
         groups[label if label not in groups else str(run.folder)] = found
-        deltas, rewards = module.delta_rows(found), module.reward_rows(found, names)
+        deltas, rewards = delta_rows(found), reward_rows(found, names)
         record[str(run.folder)] = {"delta": deltas, "rewards": rewards}
-        header = ["epoch", "mean", "deviation", "skewness", "p(zero mean)", "p(symmetric)"]
-        print_table(
-            header,
-            [
-                [str(d["epoch"]), *(f"{d[k]:.4f}" for k in ("mean", "deviation", "skewness")),
-                 *(f"{d[k]:.3g}" for k in ("p_zero_mean", "p_symmetric"))]
-                for d in deltas
-            ],
-            f"{run.folder}: discriminator noise on {options.images} test images",
-        )  # fmt: skip
-        columns = ("bias", "predicted_bias", "deviation", "predicted_deviation")
-        print_table(
-            ["epoch", "reward", "bias", "2nd order", "deviation", "2nd order"],
-            [[str(r["epoch"]), r["reward"], *(f"{r[k]:.4f}" for k in columns)] for r in rewards],
-            "noise of the reward: measured, and predicted from the moments of delta",
-        )
-    picture = save_figure(module.violin_figure(groups), options.output)
+        _print_noise(f"{run.folder}: discriminator noise", deltas, rewards)
+    picture = save_figure(plot_violins(groups, task.config.length), options.output)
     table = picture.with_suffix(".json")
     made = provenance()
     content = {"command": made["command"], "commit": made["commit"], "runs": record}
     write_atomic(table, to_json_bytes(content))
     print(f"figure: {picture}\ntable:  {table}")
     return 0
+
+
+def _print_noise(title: str, deltas: list[dict[str, Any]], rewards: list[dict[str, Any]]) -> None:
+    """The noise of a run at some checkpoints, and what it does to rewards."""
+    moments, tests = ("mean", "std", "skewness"), ("p_zero_mean", "p_symmetric")
+    print_table(
+        ["step", *moments, "p(zero mean)", "p(symmetric)", "episodes"],
+        [
+            [str(d["step"]), *(f"{d[k]:.4f}" for k in moments), *(f"{d[k]:.3g}" for k in tests),
+             str(d["samples"])]
+            for d in deltas
+        ],
+        title,
+    )  # fmt: skip
+    columns = ("bias", "predicted_bias", "std", "predicted_std")
+    print_table(
+        ["step", "reward", "bias", "2nd order", "std", "2nd order"],
+        [[str(r["step"]), r["reward"], *(f"{r[k]:.4f}" for k in columns)] for r in rewards],
+        "noise of the reward: measured, and predicted from the moments of delta",
+    )

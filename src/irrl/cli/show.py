@@ -3,8 +3,8 @@
 import sys
 from typing import Any
 
+from irrl.cli.flags import Parser
 from irrl.errors import UserError
-from irrl.cli.flags import Parser, at_least
 
 
 def run_figure(parser: Parser, arguments: list[str]) -> int:
@@ -20,28 +20,26 @@ def run_figure(parser: Parser, arguments: list[str]) -> int:
         return 0
     if options.name is None:
         raise UserError("which figure? `irrl figure --list` shows them all")
-    at_least(options, 0, "seed")
-    print(_draw(options))
+    print(_plot(options))
     return 0
 
 
 def _list_figures() -> None:
-    from irrl.report.figures import FIGURES
+    from irrl.report.figures import all_figures
 
-    for name, entry in FIGURES.items():
+    for name, entry in all_figures().items():
         print(f"{name}\n    paper: {entry.label}\n    needs: {entry.needs}")
 
 
-def _draw(options: Any) -> Any:
+def _plot(options: Any) -> Any:
     from pathlib import Path
 
-    from irrl.report.figures import FIGURES, Request
     from irrl.analysis.plots import check_format, save_figure
-    from irrl.errors import unknown_name
+    from irrl.report.figures import Request, find_figure
+    from irrl.runs.config import at_least
 
-    if options.name not in FIGURES:
-        raise UserError(unknown_name("figure", options.name, FIGURES))
-    entry = FIGURES[options.name]
+    at_least(0, seed=options.seed)
+    entry = find_figure(options.name)
     output = options.output or f"{options.name}.png"
     check_format(output)
     if entry.of_runs and not options.runs:
@@ -50,7 +48,7 @@ def _draw(options: Any) -> Any:
         raise UserError(f"{options.name} draws no runs; leave the folders out")
     runs = finished_runs(options.runs)
     oracle = Path(options.oracle) if options.oracle else None
-    return save_figure(entry.draw(Request(runs, oracle, options.seed)), output, dpi=300)
+    return save_figure(entry.plot(Request(runs, oracle, options.seed)), output, dpi=300)
 
 
 def run_report(parser: Parser, arguments: list[str]) -> int:
@@ -72,10 +70,10 @@ def run_report(parser: Parser, arguments: list[str]) -> int:
     charting = _charting_library()
     runs = finished_runs(options.runs)
 
-    from irrl.runs.checkpoint import write_atomic
     from irrl.report.html import render
     from irrl.report.pages import find_noise, make_page
     from irrl.report.studies import sorted_into_studies
+    from irrl.runs.files import write_atomic
 
     noise = dict.fromkeys([*map(Path, options.noise), *find_noise(options.runs)])
     page = make_page(sorted_into_studies(runs), list(noise))
@@ -95,17 +93,17 @@ def _charting_library() -> str:
 
 def finished_runs(folders: list[str]) -> list[Any]:
     """Finished runs at or below some folders, each of which must have one; others are told."""
-    from irrl.runs.run import find_runs
+    from irrl.runs.run import is_finished, run_folders
     from irrl.tasks import open_run
 
     runs = {}
     for folder in folders:
-        found = find_runs([folder])
-        done = [run for run in found if run.is_finished]
-        if not done:
+        found = run_folders([folder])
+        if not any(map(is_finished, found)):
             raise UserError(f"there is no finished run in {folder}; finish one, or leave it out")
-        runs.update({run.folder.resolve(): open_run(run.folder) for run in done})
-        for run in found:
-            if not run.is_finished:
-                print(f"irrl: {run.folder} is not finished, left out", file=sys.stderr)
+        for each in found:
+            if is_finished(each):
+                runs[each.resolve()] = open_run(each)
+            else:
+                print(f"irrl: {each} is not finished, left out", file=sys.stderr)
     return list(runs.values())

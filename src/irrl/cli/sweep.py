@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irrl.errors import UserError
 from irrl.cli.flags import (
     Parser,
     add_settings,
-    at_least,
     first_word,
     given_settings,
     known_options,
@@ -20,6 +18,7 @@ from irrl.cli.flags import (
     setting_names,
 )
 from irrl.cli.tables import print_table
+from irrl.errors import UserError
 
 if TYPE_CHECKING:
     from irrl.sweeps.grid import Plan
@@ -33,22 +32,23 @@ def run_sweep(parser: Parser, arguments: list[str]) -> int:
         "Every setting takes values with commas between, 0..4 for 0,1,2,3,4; every combination is "
         "a run. A finished run is skipped, a half-finished one goes on."
     )
+    from irrl.tasks.registry import task_names
+
     parser.add_argument(
-        "what", metavar="TASK|FILE", help="skills, digits, counting, or a TOML file"
+        "what", metavar="TASK|FILE", help=f"{', '.join(task_names())}, or a TOML file"
     )
     parser.add_argument("--preset", metavar="A,B,...", help="see `irrl presets` (default: fast)")
     parser.add_argument("--out", metavar="DIR", help=f"folder for all of it (default: {OUT})")
     parser.add_argument("--dry-run", action="store_true", help="list the runs, and train none")
     _add_engine_options(parser)
     plan, options = _read_command(parser, arguments)
-    from irrl import tasks
     from irrl.sweeps.grid import make_jobs
 
-    jobs = make_jobs(plan, tasks.make_config)
+    jobs = make_jobs(plan)
     if options.dry_run:
         return _list_runs(jobs)
     failed = _train_all(jobs, _engine(options))
-    _tell_figures(jobs, plan.out)
+    _print_metrics(jobs, plan.out)
     return 1 if failed else 0
 
 
@@ -57,69 +57,70 @@ def run_compare(parser: Parser, arguments: list[str]) -> int:
     parser.option("--rewards", default=both, metavar="A,B,...", help="rewards to compare")
     parser.option("--seeds", default=3, metavar="N", help="seeds 0..N-1 of each")
     parser.add_argument(
-        "--yardsticks",
+        "--baselines",
         metavar="A,B,...",
-        help="counting: also walkers that do not learn where to go: stay, random, sweep",
+        help="also scripted baselines, whose behaviour is not learned, for tasks that have some",
     )
     parser.add_argument(
-        "--yardstick-seeds", type=int, metavar="N", help="of each yardstick (default: --seeds)"
+        "--baseline-seeds", type=int, metavar="N", help="of each baseline (default: --seeds)"
     )
     parser.option("--out", default="runs/compare", metavar="DIR", help="folder for all of it")
     _add_engine_options(parser)
-    options, given = parse_settings(parser, arguments, without=("reward", "seed", "walker"))
-    if options.yardstick_seeds is None:
-        options.yardstick_seeds = options.seeds
-    at_least(options, 1, "seeds", "yardstick_seeds")
+    options, given = parse_settings(parser, arguments, without=("reward", "seed"))
+    if options.baseline_seeds is None:
+        options.baseline_seeds = options.seeds
+    from irrl.runs.config import at_least
+
+    at_least(1, seeds=options.seeds, baseline_seeds=options.baseline_seeds)
     rewards = reward_names(options.rewards)
     if not rewards:
         raise UserError("rewards must name at least one reward, such as clipped-linear")
-    from irrl import tasks
     from irrl.sweeps.grid import Plan, make_jobs
 
     grid: dict[str, list[Any]] = {"reward": rewards, "seed": list(range(options.seeds))}
     plan = Plan(options.task, [options.preset], given, grid, Path(options.out))
-    jobs = make_jobs(plan, tasks.make_config) + _yardsticks(plan, options)
+    jobs = make_jobs(plan) + _baselines(plan, options)
     if _train_all(jobs, _engine(options)):
         return 1
-    _tell_comparison([str(job.folder) for job in jobs], plan.out)
+    _print_comparison([job.folder for job in jobs], plan.out)
     return 0
 
 
 # --- what is to be done ---
 
 
-def _yardsticks(plan: "Plan", options: Any) -> list["Job"]:
-    """Runs beside a comparison that learn to answer, but not where to go."""
+def _baselines(plan: "Plan", options: Any) -> list["Job"]:
+    """Runs beside a comparison that learn to answer, but not how to behave."""
     from irrl.errors import unknown_name
     from irrl.sweeps.sweep import Job
-    from irrl.tasks import config_class, make_config
+    from irrl.tasks import find_task, make_config
 
-    known = config_class(plan.task).yardsticks
+    known = find_task(plan.task).scripted_baselines
     jobs = []
-    for walker in dict.fromkeys(filter(None, (options.yardsticks or "").split(","))):
+    for name in dict.fromkeys(filter(None, (options.baselines or "").split(","))):
         if not known:
-            raise UserError(f"{plan.task} has no yardsticks: leave out --yardsticks")
-        if walker not in known:
-            raise UserError(unknown_name("yardstick", walker, known))
-        for seed in range(options.yardstick_seeds):
-            chosen = {"reward": plan.grid["reward"][0], "walker": walker, "seed": seed}
-            config = make_config(plan.task, plan.presets[0], **plan.settings, **chosen)
-            folder = plan.out / walker / f"seed-{seed}"
-            jobs.append(Job(f"{walker} seed {seed}", folder, config))
+            raise UserError(f"{plan.task} has no scripted baselines: leave out --baselines")
+        if name not in known:
+            raise UserError(unknown_name("scripted baseline", name, known))
+        for seed in range(options.baseline_seeds):
+            chosen = {**plan.settings, "reward": plan.grid["reward"][0], **known[name]}
+            config = make_config(plan.task, plan.presets[0], **chosen, seed=seed)
+            jobs.append(Job(f"{name} seed {seed}", plan.out / name / f"seed-{seed}", config))
     return jobs
 
 
 def _read_command(parser: Parser, arguments: list[str]) -> tuple["Plan", Any]:
     """A plan from the file, if one is named, and from flags, which come before what it says."""
     from irrl.sweeps.grid import Plan, parse_values, read_plan
-    from irrl.presets import DEFAULT_PRESET
-    from irrl.tasks import CONFIGS, config_class, make_config
+    from irrl.tasks import find_task, make_config
+    from irrl.tasks.contract import DEFAULT_PRESET
+    from irrl.tasks.registry import task_names
 
-    word = first_word(parser, arguments, lambda w: w in CONFIGS or w.endswith(".toml"))
+    word = first_word(parser, arguments, lambda w: w in task_names() or w.endswith(".toml"))
     if word.endswith(".toml"):
-        plan = read_plan(Path(word), config_class, DEFAULT_PRESET)
+        plan = read_plan(Path(word), DEFAULT_PRESET)
     else:
-        plan = Plan(config_class(word).task, [DEFAULT_PRESET], {}, {}, Path(OUT))
+        plan = Plan(find_task(word).name, [DEFAULT_PRESET], {}, {}, Path(OUT))
     preset = known_options(parser, arguments).preset
     presets = plan.presets if preset is None else parse_values(preset, str)
     shown = presets[0] if presets else DEFAULT_PRESET
@@ -150,12 +151,12 @@ def _values_reader(parse: Callable[[str], Any], default: Any) -> Callable[[str],
 
 
 def _list_runs(jobs: Sequence["Job"]) -> int:
-    from irrl.runs.run import Run
     from irrl.sweeps.sweep import is_finished, steps_done
+    from irrl.tasks import check_folder
 
     rows, finished = [], 0
     for job in jobs:
-        Run.check(job.folder, job.config)
+        check_folder(job.folder, job.config)
         finished += is_finished(job)
         done, total = steps_done(job), job.config.total_steps
         state = "finished" if is_finished(job) else f"{done:,} of {total:,}" if done else "new"
@@ -182,12 +183,14 @@ def _add_engine_options(parser: Parser) -> None:
 
 
 def _engine(options: Any) -> "Engine":
+    from irrl.runs.config import at_least
+
     workers = options.workers
     if workers is not None:
-        at_least(options, 1, "workers")
+        at_least(1, workers=workers)
     else:
         workers = os.cpu_count() or 1
-    at_least(options, 0, "gpus")
+    at_least(0, gpus=options.gpus)
     if options.engine == "local":
         if options.address is not None or options.gpus:
             raise UserError("--address and --gpus need --engine ray")
@@ -213,8 +216,8 @@ def _train_all(jobs: Sequence["Job"], engine: "Engine") -> list["Outcome"]:
     for job in jobs:
         if not is_finished(job):
             tasks.check(job.config)
-    with Watch(jobs, tasks.MERIT[jobs[0].config.task]) as watch:
-        failed = run_all(jobs, tasks.train, engine, watch.look)
+    with Watch(jobs, tasks.find_task(jobs[0].config.task).primary.name) as watch:
+        failed = run_all(jobs, tasks.train_in, engine, watch.look)
     for outcome in failed:
         print(f"irrl: {outcome.job.name} failed: {outcome.error}", file=sys.stderr)
     return failed
@@ -223,39 +226,38 @@ def _train_all(jobs: Sequence["Job"], engine: "Engine") -> list["Outcome"]:
 # --- what came of it ---
 
 
-def _tell_figures(jobs: Sequence["Job"], out: Path) -> None:
-    """The figure of merit over the seeds of each reward and combination of settings."""
-    from irrl.runs.run import Run
+def _print_metrics(jobs: Sequence["Job"], out: Path) -> None:
+    """The primary metric over the seeds of each reward and combination of settings."""
+    from irrl.analysis.compare import column_title
     from irrl.analysis.stats import mean_estimate
     from irrl.sweeps.sweep import is_finished
-    from irrl.tasks import MERIT
+    from irrl.tasks import find_task, open_run
 
-    merit = MERIT[jobs[0].config.task]
+    primary = find_task(jobs[0].config.task).primary.name
     groups: dict[Path, list[dict[str, Any]]] = {}
     for job in filter(is_finished, jobs):
-        groups.setdefault(job.folder.parent, []).append(Run.open(job.folder).summary())
+        groups.setdefault(job.folder.parent, []).append(open_run(job.folder).summary())
     rows = []
     for folder, summaries in groups.items():
-        estimate = mean_estimate([summary[merit] for summary in summaries])
+        estimate = mean_estimate([summary[primary] for summary in summaries])
         hours = sum(summary["seconds"] for summary in summaries) / 3600.0
         rows.append(
             [str(folder.relative_to(out)), str(len(summaries)), str(estimate), f"{hours:.2f}"]
         )
-    header = ["runs", "seeds", merit.replace("_", " "), "hours in all"]
+    header = ["runs", "seeds", column_title(primary), "hours in all"]
     print_table(header, rows, "mean over seeds [95 % interval]")
     for folder in dict.fromkeys(folder.parent for folder in groups):
         print(f"figure: irrl plot {folder} -o {folder / 'comparison.png'}")
 
 
-def _tell_comparison(folders: list[str], out: Path) -> None:
-    from irrl.analysis.plots import save_figure
+def _print_comparison(folders: list[Path], out: Path) -> None:
     from irrl.analysis.compare import TABLE_NOTE, comparison, save_comparison, table_rows
-    from irrl.tasks import open_run, task_module
+    from irrl.analysis.plots import plot_comparison, save_figure
+    from irrl.tasks import one_task, open_run
 
     runs = [open_run(folder) for folder in folders]
-    figures = task_module(runs[0].task, "figure")
-    result = comparison(runs, figures.METRICS)
-    save_comparison(out, result, figures.METRICS)
-    picture = save_figure(figures.comparison_figure(runs), out / "comparison.png")
-    print_table(*table_rows(result, figures.METRICS), TABLE_NOTE)
+    task, result = one_task(runs), comparison(runs)
+    save_comparison(out, result, task)
+    picture = save_figure(plot_comparison(runs), out / "comparison.png")
+    print_table(*table_rows(result, task), TABLE_NOTE)
     print(f"figure: {picture}\ntable:  {out / 'comparison.md'}")

@@ -2,9 +2,17 @@
 
 import gymnasium as gym, irrl.envs
 env = gym.make("irrl/FourRooms-v0")
+
+A task's package names its environments as entry points of the group ``irrl.envs``; each gets the
+id ``irrl/NAME``.
 """
+
+from importlib.metadata import entry_points
 
 import gymnasium as gym
 
-gym.register("irrl/FourRooms-v0", entry_point="irrl.tasks.skills.env:FourRooms")
-gym.register("irrl/ObjectCounting-v0", entry_point="irrl.tasks.counting.env:ObjectCounting")
+GROUP = "irrl.envs"
+
+for _entry in entry_points(group=GROUP):
+    if f"irrl/{_entry.name}" not in gym.registry:
+        gym.register(f"irrl/{_entry.name}", entry_point=_entry.value)

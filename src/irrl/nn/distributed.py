@@ -26,7 +26,8 @@ SET_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
 class World:
     """The processes of a run, and which of them this one is.
 
-    All of them call ``gather``, ``map_all_ranks``, ``once`` and ``all_reduce_sum`` in the same order.
+    All of them call ``gather``, ``map_all_ranks``, ``once`` and ``all_reduce_sum`` in the same
+    order.
     """
 
     rank: int = 0

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from irrl.runs.config import Config
-from irrl.nn.distributed import World, current_world
 from irrl.errors import UserError
+from irrl.nn.distributed import World, current_world
+from irrl.runs.config import Config
 from irrl.runs.run import Run, read_settings, resume_command
 
 ORACLE = "oracle."

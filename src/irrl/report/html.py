@@ -81,7 +81,7 @@ def render(page: Page, charting: str) -> str:
 
 
 def _file(name: str) -> str:
-    return files("irrl").joinpath(name).read_text(encoding="utf-8")
+    return files("irrl.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _json(value: Any) -> str:

@@ -64,7 +64,7 @@ function tracesOf(group, chart) {
   traces.push({ x, y: mean, customdata: deviation, name: group.label, type: "scatter", mode: "lines",
     line: { color: colour, width: 2.2, dash: group.dash }, meta: group.label,
     hovertemplate: `${group.label}: %{y:.2f}${spread}<br>at %{x:,}<extra></extra>` });
-  if (group.authors.steps.length && chart.metric === chart.study.merit) {
+  if (group.authors.steps.length && chart.metric === chart.study.primary) {
     traces.push({ x: group.authors.steps, y: group.authors.values, type: "scatter", mode: "markers",
       marker: { symbol: "x-thin-open", color: colour, size: 8 }, showlegend: false,
       hovertemplate: `authors, ${group.label}: %{y:.1f} at %{x:,}<extra></extra>` });

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from irrl.authors import LENGTHS, curve_up_to
+from irrl.analysis.compare import BASELINE, REFERENCE, TABLE_NOTE, column_title, is_reward
+from irrl.analysis.plots import colour_of, dashes_of
 from irrl.errors import UserError
 from irrl.report.figures import first_seeds
 from irrl.report.html import Page, Picture, Section, Table
-from irrl.analysis.plots import ORACLE, colour_of, dashes_of, plt
-from irrl.analysis.compare import REFERENCE, TABLE_NOTE, THRESHOLD, YARDSTICK
-from irrl.runs.run import Run, provenance
-from irrl.report.studies import Row, Study, is_reward, share_of_authors
-from irrl.tasks import MERIT, config_class, task_module
+from irrl.report.studies import Row, Study, share_of_authors
+from irrl.runs.provenance import provenance
+from irrl.runs.run import Run
 
 POINTS = 500
 """Of a curve, at most so many are shown."""
@@ -102,25 +101,26 @@ def section(study: Study, several: bool) -> Section:
     if study.order:
         lines.append(f"{study.order[0].upper()}{study.order[1:]}.")
     title = f"{study.title} ({study.set_up})" if several else study.title
-    return Section(title, lines, study_table(study), chart(study), [picture(study)])
+    return Section(title, lines, study_table(study), chart(study), pictures(study))
 
 
 def study_table(study: Study) -> Table:
     """A row for each reward; a column is there only if some row has something to say in it."""
-    panels = {**task_module(study.task, "figure").PANELS}
-    merit = MERIT[study.task]
+    task, published = study.task, study.published
+    length = published.length if published else ""
+    threshold = task.primary.threshold or 0.0
     reference = next((r.standing.reference for r in study.rows if r.standing), "")
     columns: dict[str, Callable[[Row], str]] = {
         "reward": lambda row: row.label,
         "seeds": lambda row: str(len(row.seeds)),
-        panels[merit]: lambda row: str(row.final),
-        f"authors, {LENGTHS[study.kind]}": lambda row: row.anchor.text if row.anchor else "-",
+        task.primary.title: lambda row: str(row.final),
+        f"authors, {length}": lambda row: row.anchor.text if row.anchor else "-",
         "verdict": lambda row: row.verdict,
-        f"{config_class(study.task).length} to {THRESHOLD:g}": _speed,
-        f"P({reference} above it)": lambda row: str(row.standing) if row.standing else "-",
+        f"{task.config.length} to {threshold:g}": _speed,
+        f"P({reference} better)": lambda row: str(row.standing) if row.standing else "-",
     }
     for metric in study.rows[0].others:
-        columns[metric.replace("_", " ")] = lambda row, m=metric: str(row.others[m])  # type: ignore[misc]
+        columns[column_title(metric)] = lambda row, m=metric: str(row.others[m])  # type: ignore[misc]
     columns["interquartile mean"] = lambda row: str(row.interquartile)
     columns["area"] = lambda row: str(row.area)
     cells = {title: [show(row) for row in study.rows] for title, show in columns.items()}
@@ -132,7 +132,7 @@ def study_table(study: Study) -> Table:
 
 def _speed(row: Row) -> str:
     theirs = row.anchor.steps_to_80 if row.anchor else None
-    if not row.reached.reached and theirs is None:
+    if row.reached is None or (not row.reached.reached and theirs is None):
         return "-"
     return str(row.reached) + (f"; authors ~{theirs:g}" if theirs else "")
 
@@ -141,14 +141,14 @@ def _speed(row: Row) -> str:
 
 
 def chart(study: Study) -> dict[str, Any]:
-    panels, merit = task_module(study.task, "figure").PANELS, MERIT[study.task]
+    panels = {name: metric.title for name, metric in study.task.all_panels().items()}
     groups = [_group(study, row.label, list(panels)) for row in study.rows]
     crosses = " Crosses: the authors." if any(g["authors"]["steps"] for g in groups) else ""
     seeds = "/".join(map(str, sorted({len(row.seeds) for row in study.rows})))
-    band = "Mean and deviation" if seeds != "1" else "One curve"
+    band = "Mean and std" if seeds != "1" else "One curve"
     return {
-        "step": config_class(study.task).length,
-        "merit": merit,
+        "step": study.task.config.length,
+        "primary": study.task.primary.name,
         "metrics": panels,
         "groups": groups,
         "caption": f"{band} over {seeds} seed{'s' * (seeds != '1')}; point at a curve to see its "
@@ -162,7 +162,9 @@ def _group(study: Study, label: str, metrics: Sequence[str]) -> dict[str, Any]:
     kept = thinned(len(steps))
     values = {m: [_rounded(row[kept]) for row in curves[m][1]] for m in metrics}
     theirs = next((row.anchor for row in study.rows if row.label == label), None)
-    points = curve_up_to(study.kind, label, float(steps[-1])) if theirs else ([], [])
+    points: tuple[list[int], list[float]] = ([], [])
+    if theirs and study.published:
+        points = study.published.curve_up_to(label, float(steps[-1]))
     return {
         "label": label,
         **line_style(label),
@@ -173,12 +175,11 @@ def _group(study: Study, label: str, metrics: Sequence[str]) -> dict[str, Any]:
 
 
 def line_style(label: str) -> dict[str, str]:
-    """The colour of a reward is the same everywhere; yardsticks are grey."""
-    if label.endswith(YARDSTICK):
+    """The colour of a reward is the same everywhere; scripted baselines are grey."""
+    if label.endswith(BASELINE):
         return {"colour": "#767676", "dash": "dot"}
-    name = label.removesuffix(ORACLE)
-    dash = "dot" if label.endswith(ORACLE) else {"-": "solid", "--": "dash"}[dashes_of(name)]
-    return {"colour": colour_of(name), "dash": dash}
+    dash = {"-": "solid", "--": "dash", ":": "dot"}[dashes_of(label)]
+    return {"colour": colour_of(label), "dash": dash}
 
 
 def thinned(length: int, points: int = POINTS) -> np.ndarray:
@@ -193,34 +194,22 @@ def _rounded(values: np.ndarray) -> list[float]:
 # --- pictures ---
 
 
-def picture(study: Study) -> Picture:
+def pictures(study: Study) -> list[Picture]:
     """What the policies of a study do, or why that cannot be shown here."""
-    titles = {
-        "skills": ("Where skills end", "Share of episodes that end in each cell, early to late"),
-        "digits": ("Glimpse paths", "Paths over the same canvases, drawn at random: start yellow, "
-                   "end red, guess and truth above"),
-        "counting": ("Walks", "Walks around the same scenes, drawn at random: views in order, "
-                     "the action below each, and what was said"),
-    }  # fmt: skip
-    title, alt = titles[study.task]
+    its = study.task.picture
+    if its is None:
+        return []
     firsts = ", ".join(f"{label} seed {g[0].settings['seed']}" for label, g in study.groups.items())
     try:
-        return Picture(title, f"{alt}. Runs: {firsts}.", data_uri(_drawn(study)))
+        uri = data_uri(its.plot(first_seeds(study.runs)))
+        return [Picture(its.title, f"{its.description}. Runs: {firsts}.", uri)]
     except (UserError, OSError, ImportError) as error:
-        return Picture(title, alt, None, " ".join(str(error).split()))
-
-
-def _drawn(study: Study) -> Figure:
-    if study.task == "skills":
-        return task_module("skills", "figure").occupancy_figure(study.runs)
-    images = {"digits": 6, "counting": 2}[study.task]
-    return task_module(study.task, "play").case_study(first_seeds(study.runs), images, seed=0)
+        return [Picture(its.title, its.description, None, " ".join(str(error).split()))]
 
 
 def data_uri(figure: Figure) -> str:
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=130, bbox_inches="tight")
-    plt.close(figure)
     return _uri(content.getvalue())
 
 
@@ -251,22 +240,22 @@ def noise_section(path: Path) -> tuple[str, list[Table], list[Picture]]:
 
 
 def _delta_table(runs: dict[str, Any]) -> Table:
-    keys = ("mean", "deviation", "skewness", "p_zero_mean", "p_symmetric")
+    keys = ("mean", "std", "skewness", "p_zero_mean", "p_symmetric")
     rows = [
-        [name, str(d["epoch"]), *(f"{d[k]:.3g}" for k in keys), str(d["samples"])]
+        [name, str(d["step"]), *(f"{d[k]:.3g}" for k in keys), str(d["samples"])]
         for name, found in runs.items()
         for d in found["delta"]
     ]
-    header = ["run", "epoch", "mean", "deviation", "skewness", "p(zero mean)", "p(symmetric)"]
-    return Table([*header, "canvases"], rows, "The noise itself, and the paper's hypotheses.")
+    header = ["run", "step", "mean", "std", "skewness", "p(zero mean)", "p(symmetric)"]
+    return Table([*header, "episodes"], rows, "The noise itself, and the paper's hypotheses.")
 
 
 def _reward_table(runs: dict[str, Any]) -> Table:
-    keys = ("bias", "predicted_bias", "deviation", "predicted_deviation")
+    keys = ("bias", "predicted_bias", "std", "predicted_std")
     rows = [
-        [name, str(r["epoch"]), r["reward"], *(f"{r[k]:.3f}" for k in keys)]
+        [name, str(r["step"]), r["reward"], *(f"{r[k]:.3f}" for k in keys)]
         for name, found in runs.items()
         for r in found["rewards"]
     ]
-    header = ["run", "epoch", "reward", "bias", "2nd order", "deviation", "2nd order"]
+    header = ["run", "step", "reward", "bias", "2nd order", "std", "2nd order"]
     return Table(header, rows, "What it does to rewards: measured, and predicted (Eq. 5 and 6).")

@@ -9,23 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from irrl.authors import AUTHORS, Anchor
-from irrl.runs.config import flag_name
-from irrl.errors import UserError
-from irrl.analysis.plots import ORACLE
-from irrl.presets import PRESETS
 from irrl.analysis.compare import (
     BOOKKEEPING,
-    YARDSTICK,
+    ORACLE,
     Curves,
     Standing,
     all_curves,
     area,
     group_by_reward,
+    is_reward,
     standings,
     steps_to_threshold,
 )
-from irrl.runs.run import Run
 from irrl.analysis.stats import (
     Estimate,
     Reached,
@@ -34,25 +29,15 @@ from irrl.analysis.stats import (
     permutation_test,
     stratified_estimate,
 )
-from irrl.tasks import MERIT, make_config, task_module
+from irrl.errors import UserError
+from irrl.runs.config import flag_name
+from irrl.runs.run import Run
+from irrl.tasks import find_task, make_config
+from irrl.tasks.contract import Anchor, Published, Task
+from irrl.tasks.registry import task_names
 
-APART = ("reward", "oracle", "walker", "model", "scenes", "backbone_weights", *BOOKKEEPING)
-"""Settings in which runs of a study may differ, or which its title tells."""
-
-AS_IN_THE_PAPER = {
-    "skills": ("map", "codes", "horizon", "initial_value", "bonus"),
-    "digits": ("canvas_size", "clutter", "clutter_size", "placement", "steps", "glimpse_size",
-               "scales"),
-    "counting": ("max_moves", "prior"),
-}  # fmt: skip
-"""Settings that must be those of the `paper` preset for the authors' numbers to apply."""
-
-TITLES = {
-    "skills": "Skill discovery in rooms",
-    "ram": "Hard attention on Cluttered MNIST: RAM",
-    "dt-ram": "Hard attention on Cluttered MNIST: DT-RAM",
-    "counting": "Object counting under occlusion",
-}
+PAPER = "paper"
+"""The preset that is the authors' set-up, for tasks of the paper."""
 
 
 class Row(NamedTuple):
@@ -64,15 +49,15 @@ class Row(NamedTuple):
     interquartile: Estimate
     others: dict[str, Estimate]
     area: Estimate
-    reached: Reached
+    reached: Reached | None
     standing: Standing | None
     anchor: Anchor | None
     verdict: str
 
 
 class Study(NamedTuple):
-    task: str
-    kind: str  # the task or, of digits, the model: the key to the authors' numbers
+    task: Task
+    variant: str  # of the task: the key to the authors' numbers
     set_up: str
     groups: dict[str, list[Run]]
     curves: dict[str, dict[str, Curves]]  # label -> metric -> curves
@@ -81,7 +66,11 @@ class Study(NamedTuple):
 
     @property
     def title(self) -> str:
-        return TITLES[self.kind]
+        return self.task.title(self.variant)
+
+    @property
+    def published(self) -> Published | None:
+        return self.task.published.get(self.variant)
 
     @property
     def runs(self) -> list[Run]:
@@ -92,26 +81,39 @@ class Study(NamedTuple):
 
 
 def sorted_into_studies(runs: Sequence[Run]) -> list[Study]:
-    """Studies in order of tasks, the largest of each first."""
+    """Studies in order of tasks and their variants, the largest of each first."""
     versions = {str(run.provenance().get("irrl")) for run in runs}
     alike: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
-        set_up = set_up_of(run)
+        task, set_up = find_task(run.task), set_up_of(run)
         if len(versions) > 1:
             set_up += f", irrl {run.provenance().get('irrl')}"
-        alike.setdefault((run.task, run.settings.get("model", run.task), set_up), []).append(run)
-    studies = [study_of(*key, group) for key, group in alike.items()]
-    kinds = list(TITLES)
-    return sorted(studies, key=lambda s: (kinds.index(s.kind), -len(s.runs), s.set_up))
+        alike.setdefault((task.name, task.variant(run.settings), set_up), []).append(run)
+    studies = [study_of(find_task(key[0]), *key[1:], group) for key, group in alike.items()]
+    return sorted(studies, key=_place)
+
+
+def _place(study: Study) -> tuple[int, int, int, str]:
+    variants = list(study.task.titles)
+    variant = variants.index(study.variant) if study.variant in variants else len(variants)
+    return task_names().index(study.task.name), variant, -len(study.runs), study.set_up
+
+
+def settings_apart(task: Task) -> set[str]:
+    """Settings in which runs of a study may differ, or which its title tells."""
+    of_baselines = (name for its in task.scripted_baselines.values() for name in its)
+    told = ("reward", "oracle", task.variant_by)
+    return {*told, *of_baselines, *task.config.may_change, *BOOKKEEPING}
 
 
 def set_up_of(run: Run) -> str:
     """The nearest preset, and what differs from it."""
-    own = {key: run.settings[key] for key in APART if key in run.settings}
+    task = find_task(run.task)
+    own = {key: value for key, value in run.settings.items() if key in settings_apart(task)}
     found = []
-    for preset in PRESETS[run.task]:
+    for preset in task.presets:
         try:
-            base = make_config(run.task, preset, **own).to_json()
+            base = make_config(run.task, preset, **own).settings()
         except UserError:  # a preset that this reward does not go with
             continue
         changed = {k: v for k, v in run.settings.items() if base[k] != v}
@@ -130,7 +132,7 @@ def _without_what_follows(
     for key in list(changed):
         fewer = {k: v for k, v in changed.items() if k != key}
         try:
-            config = make_config(run.task, preset, **own, **fewer).to_json()
+            config = make_config(run.task, preset, **own, **fewer).settings()
         except UserError:
             continue
         if all(config[k] == v for k, v in run.settings.items()):
@@ -143,23 +145,18 @@ def _shown(value: Any) -> str:
     return "of its own" if "\n" in text or len(text) > 40 else text
 
 
-def is_reward(label: str) -> bool:
-    return not label.endswith(YARDSTICK)
-
-
 # --- what a study shows ---
 
 
-def study_of(task: str, kind: str, set_up: str, runs: Sequence[Run]) -> Study:
-    figure = task_module(task, "figure")
+def study_of(task: Task, variant: str, set_up: str, runs: Sequence[Run]) -> Study:
     groups = group_by_reward(runs)
-    curves = {label: all_curves(group, list(figure.PANELS)) for label, group in groups.items()}
-    merit = MERIT[task]
-    finals = {label: [run.summary()[merit] for run in group] for label, group in groups.items()}
+    panels, primary = list(task.all_panels()), task.primary
+    curves = {label: all_curves(group, panels) for label, group in groups.items()}
+    finals = {n: [run.summary()[primary.name] for run in group] for n, group in groups.items()}
     online = {n: v for n, v in finals.items() if is_reward(n) and not n.endswith(ORACLE)}
-    beside = standings(online)
-    anchors = {n: a for n in online if (a := anchor_of(kind, n, groups[n][0])) is not None}
-    others = [m for m in figure.METRICS if m not in (merit, "seconds")]
+    beside = standings(online, primary.higher_is_better)
+    anchors = {n: a for n in online if (a := anchor_of(task, n, groups[n][0])) is not None}
+    others = [m for m in task.columns if m != "seconds"]
     rows = []
     for label, group in groups.items():
         final = mean_estimate(finals[label])
@@ -170,22 +167,26 @@ def study_of(task: str, kind: str, set_up: str, runs: Sequence[Run]) -> Study:
                 final,
                 bootstrap_estimate(finals[label]),
                 {m: mean_estimate([run.summary()[m] for run in group]) for m in others},
-                area(curves[label][merit]),
-                steps_to_threshold(curves[label][merit]),
+                area(curves[label][primary.name]),
+                steps_to_threshold(curves[label][primary.name], primary),
                 beside.get(label),
                 anchors.get(label),
                 verdict(final, anchors.get(label)),
             )
         )
-    rows.sort(key=lambda row: (not is_reward(row.label), -row.final.value))
-    return Study(task, kind, set_up, groups, curves, rows, order_verdict(online, anchors))
+    best_first = -1.0 if primary.higher_is_better else 1.0
+    rows.sort(key=lambda row: (not is_reward(row.label), best_first * row.final.value))
+    return Study(task, variant, set_up, groups, curves, rows, order_verdict(online, anchors))
 
 
-def anchor_of(kind: str, reward: str, run: Run) -> Anchor | None:
+def anchor_of(task: Task, reward: str, run: Run) -> Anchor | None:
     """The authors' number, if the run was set up as theirs in all that makes a task what it is."""
-    paper = make_config(run.task, "paper", reward=reward).to_json()
-    same = all(run.settings[key] == paper[key] for key in AS_IN_THE_PAPER[run.task])
-    return AUTHORS[kind].get(reward) if same else None
+    published = task.published.get(task.variant(run.settings))
+    if published is None or reward not in published.numbers:
+        return None
+    paper = make_config(task.name, PAPER, reward=reward).settings()
+    same = all(run.settings[key] == paper[key] for key in task.as_published)
+    return published.numbers[reward] if same else None
 
 
 def verdict(found: Estimate, anchor: Anchor | None) -> str:
@@ -226,10 +227,10 @@ def share_of_authors(studies: Sequence[Study], reward: str) -> Estimate | None:
     shares: dict[str, list[float]] = {}
     for study in studies:
         row = next((r for r in study.rows if r.label == reward and r.anchor), None)
-        if row is not None and row.anchor is not None and study.kind not in shares:
+        if row is not None and row.anchor is not None and study.variant not in shares:
             theirs = 0.5 * (row.anchor.low + row.anchor.high)
-            runs = study.groups[reward]
-            shares[study.kind] = [run.summary()[MERIT[study.task]] / theirs for run in runs]
+            name, runs = study.task.primary.name, study.groups[reward]
+            shares[study.variant] = [run.summary()[name] / theirs for run in runs]
     if len(shares) < 2 or len({len(values) for values in shares.values()}) > 1:
         return None
     return stratified_estimate(list(shares.values()))

@@ -15,24 +15,24 @@ from rich.progress import (
 
 
 class Bars:
-    """A bar for each named piece of work, with one figure of merit beside it.
+    """A bar for each named piece of work, with its primary metric beside it.
 
     Off a terminal, each piece prints a line at every quarter of its way.
     """
 
-    def __init__(self, merit: str = "") -> None:
+    def __init__(self, metric: str = "") -> None:
         self._console = Console(stderr=True)
         self._live = self._console.is_terminal
         self._bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TaskProgressColumn(),
-            TextColumn("{task.fields[merit]}"),
+            TextColumn("{task.fields[metric]}"),
             TimeRemainingColumn(),
             console=self._console,
             disable=not self._live,
         )
-        self._merit = merit
+        self._metric = metric
         self._ids: dict[str, TaskID] = {}
         self._quarters: dict[str, int] = {}
 
@@ -45,13 +45,15 @@ class Bars:
 
     def update(self, name: str, done: int, total: int, row: dict[str, Any] | None = None) -> None:
         """Tell that ``done`` of ``total`` steps of ``name`` are behind us."""
-        merit = f"{self._merit} {row[self._merit]:.1f}" if row and self._merit in row else ""
+        metric = f"{self._metric} {row[self._metric]:.1f}" if row and self._metric in row else ""
         if self._live:
             if name not in self._ids:
-                self._ids[name] = self._bars.add_task(name, total=total, merit="")
-            self._bars.update(self._ids[name], completed=done, merit=merit)
+                self._ids[name] = self._bars.add_task(name, total=total, metric="")
+            self._bars.update(self._ids[name], completed=done, metric=metric)
             return
         quarter = 4 * done // max(total, 1)
         if quarter > self._quarters.get(name, 0):
             self._quarters[name] = quarter
-            print(f"{name}: {100 * done // total} %  {merit}".rstrip(), file=sys.stderr, flush=True)
+            print(
+                f"{name}: {100 * done // total} %  {metric}".rstrip(), file=sys.stderr, flush=True
+            )

@@ -59,14 +59,7 @@ class Run:
         ``package`` is the one that the task is from, with its version.
         """
         folder = Path(folder)
-        if (folder / CONFIG).exists():
-            if (folder / SUMMARY).exists():
-                raise UserError(f"{folder} already holds a finished run; choose another folder")
-            raise UserError(
-                f"{folder} already holds an unfinished run; go on with `{resume_command(folder)}`, "
-                "or choose another folder"
-            )
-        check_empty(folder)
+        check_new(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(folder / CONFIG, to_json_bytes(config.to_json()))
         made = {**provenance(), "task_package": package, "resumed": []}
@@ -223,6 +216,18 @@ def is_run(folder: str | Path) -> bool:
 
 def is_finished(folder: str | Path) -> bool:
     return (Path(folder) / SUMMARY).exists()
+
+
+def check_new(folder: Path) -> None:
+    """Raise unless a run can be started in a folder."""
+    if (folder / SUMMARY).exists():
+        raise UserError(f"{folder} already holds a finished run; choose another folder")
+    if (folder / CONFIG).exists():
+        raise UserError(
+            f"{folder} already holds an unfinished run; go on with `{resume_command(folder)}`, "
+            "or choose another folder"
+        )
+    check_empty(folder)
 
 
 def check_empty(folder: Path) -> None:

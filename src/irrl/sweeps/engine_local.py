@@ -7,8 +7,18 @@ from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from irrl.sweeps.sweep import LOOK_EVERY, RETRIES, Engine, Job, Outcome, Outcomes, Train, attempt, died
 from irrl.runs.workers import one_thread_per_worker, start_worker
+from irrl.sweeps.sweep import (
+    LOOK_EVERY,
+    RETRIES,
+    Engine,
+    Job,
+    Outcome,
+    Outcomes,
+    Train,
+    attempt,
+    died,
+)
 
 
 def local_engine(workers: int) -> Engine:

@@ -14,6 +14,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from irrl.errors import UserError
+from irrl.runs.workers import one_thread_per_worker
 from irrl.sweeps.sweep import (
     LOOK_EVERY,
     RETRIES,
@@ -27,7 +28,6 @@ from irrl.sweeps.sweep import (
     died,
     is_finished,
 )
-from irrl.runs.workers import one_thread_per_worker
 
 LOOPBACK = "127.0.0.1"
 OBJECT_STORE = 80 * 2**20  # bytes, about the least there can be: jobs hand over almost nothing

@@ -2,12 +2,12 @@
 
 A grid is typed as lists of values or read from a TOML file:
 
-    task = "skills"
+    task = "mine"                  # as `irrl train` calls it
     preset = "fast"                # or a list
     out = "runs/rates"             # a folder for all of it
 
     [settings]                     # of all runs
-    iterations = 400_000
+    batch-size = 64
 
     [grid]                         # every combination is a run
     reward = ["clipped-linear", "clipped-log"]
@@ -23,10 +23,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from irrl.errors import UserError, unknown_name
 from irrl.runs.config import Config, flag_name, value_type
-from irrl.errors import UserError
-from irrl.errors import unknown_name
 from irrl.sweeps.sweep import Job
+from irrl.tasks import find_task, make_config
+from irrl.tasks.registry import task_names
 
 KEYS = ("task", "preset", "out", "settings", "grid")
 LEVELS = ("reward", "seed")  # always in the name of a folder, as `irrl compare` has them
@@ -64,15 +65,15 @@ def separator_of(default: Any) -> str:
 # --- files ---
 
 
-def read_plan(path: Path, config_class: Callable[[str], type[Config]], preset: str) -> Plan:
+def read_plan(path: Path, preset: str) -> Plan:
     """A plan from a TOML file; ``preset`` if it names none."""
     content = _read_toml(path)
     for key in content:
         if key not in KEYS:
             raise UserError(f"{path}: {unknown_name('key', key, KEYS)}")
     if "task" not in content:
-        raise UserError(f"{path} names no task, such as task = 'skills'")
-    cls = config_class(_text(path, content, "task"))
+        raise UserError(f"{path} names no task; it needs a line such as task = '{task_names()[0]}'")
+    cls = find_task(_text(path, content, "task")).config
     settings = {
         name: _value(path, cls, name, value)
         for name, value in _table(path, content, "settings", cls).items()
@@ -143,7 +144,7 @@ def _values(path: Path, cls: type[Config], name: str, values: Any) -> list[Any]:
 # --- jobs ---
 
 
-def make_jobs(plan: Plan, make_config: Callable[..., Config]) -> list[Job]:
+def make_jobs(plan: Plan) -> list[Job]:
     """A job for every combination; seeds change last, so that all rewards come early."""
     _check_not_empty(plan)
     names = sorted(plan.grid, key=lambda name: name != "seed")
@@ -185,7 +186,7 @@ def _plain(value: Any) -> str:
 def _job(out: Path, label: str, config: Config) -> Job:
     settings = config.to_json()
     reward, seed = settings["reward"], settings["seed"]
-    folder = out / label / reward / f"seed-{seed}"
+    folder = out / label / _plain(reward) / f"seed-{seed}"
     return Job(" ".join(filter(None, [label, reward, f"seed {seed}"])), folder, config)
 
 

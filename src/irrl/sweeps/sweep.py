@@ -10,11 +10,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from irrl.runs.config import Config
+from irrl import tasks
 from irrl.errors import UserError
-from irrl.runs.run import SUMMARY, Run, last_row
+from irrl.runs.config import Config
+from irrl.runs.run import is_finished as run_is_finished
+from irrl.runs.run import last_row
 
-Train = Callable[[Run], dict[str, Any]]
+Train = Callable[[Path, Config], Any]
+"""Starts a run of a configuration in a folder, or goes on with it: `irrl.tasks.train_in`."""
 
 RETRIES = 10
 """How many workers may die over one run before it counts as failed."""
@@ -56,7 +59,7 @@ def run_all(
     ``on_look`` is called when a job ends, and with None now and then.
     """
     for job in jobs:  # all folders are checked before anything is written
-        Run.check(job.folder, job.config)
+        tasks.check_folder(job.folder, job.config)
     todo = longest_first([job for job in jobs if not is_finished(job)])
     failed: list[Outcome] = []
     if not todo:
@@ -77,7 +80,7 @@ def run_all(
 def attempt(job: Job, train: Train) -> Outcome:
     """Do a job, from its last checkpoint if it has one. What goes wrong is told, not raised."""
     try:
-        train(Run.create_or_open(job.folder, job.config))
+        train(job.folder, job.config)
     except Exception as error:
         return Outcome(job, describe(error), getattr(error, "errno", None) in DISK_FULL)
     return Outcome(job)
@@ -104,7 +107,7 @@ def longest_first(jobs: Sequence[Job]) -> list[Job]:
 
 
 def is_finished(job: Job) -> bool:
-    return (job.folder / SUMMARY).exists()
+    return run_is_finished(job.folder)
 
 
 def steps_done(job: Job) -> int:

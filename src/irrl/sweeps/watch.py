@@ -18,7 +18,7 @@ from irrl.sweeps.sweep import Job, Outcome, is_finished, steps_done
 class Watch:
     """Bars on a terminal; elsewhere a line when a run ends, and at every tenth of the whole."""
 
-    def __init__(self, jobs: Sequence[Job], merit: str) -> None:
+    def __init__(self, jobs: Sequence[Job], metric: str) -> None:
         console = Console(stderr=True)
         self._live = console.is_terminal
         self._bars = Progress(
@@ -29,7 +29,7 @@ class Watch:
             console=console,
             disable=not self._live,
         )
-        self._merit = merit
+        self._metric = metric
         self._count = len(jobs)
         self._open = {job: steps_done(job) for job in jobs if not is_finished(job)}
         self._total = sum(job.config.total_steps for job in self._open)
@@ -75,18 +75,18 @@ class Watch:
         if job not in self._ids:
             total = job.config.total_steps
             self._ids[job] = self._bars.add_task(job.name, total=total, note="")
-        self._bars.update(self._ids[job], completed=row["step"], note=self._figure(row))
+        self._bars.update(self._ids[job], completed=row["step"], note=self._shown(row))
 
     def _end(self, outcome: Outcome) -> None:
         job = outcome.job
         if job in self._ids:
             self._bars.remove_task(self._ids.pop(job))
         row = last_row(job.folder) or {}
-        told = "failed" if outcome.error else f"done  {self._figure(row)}".rstrip()
+        told = "failed" if outcome.error else f"done  {self._shown(row)}".rstrip()
         self._say(f"{job.name}: {told}")
 
-    def _figure(self, row: Row) -> str:
-        return f"{self._merit} {row[self._merit]:.1f}" if self._merit in row else ""
+    def _shown(self, row: Row) -> str:
+        return f"{self._metric} {row[self._metric]:.1f}" if self._metric in row else ""
 
     def _say(self, text: str) -> None:
         if self._live:

@@ -49,6 +49,7 @@ class Metric(NamedTuple):
     low: float | None = 0.0
     high: float | None = None
     higher_is_better: bool = True
+    threshold: float | None = None  # how fast a run gets there is part of its table
 
 
 # --- what the authors report ---

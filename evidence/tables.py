@@ -1,0 +1,180 @@
+"""Tables from the small data in `results/`."""
+
+import json
+from typing import Any
+
+import numpy as np
+from studies import COLUMNS, PUBLISHED, RAM, RESULTS, THREE, Study
+
+from irrl.analysis.compare import BASELINE, ORACLE, markdown_table, standings, steps_to_threshold
+from irrl.analysis.stats import Estimate, Reached, mean_estimate
+from irrl.tasks import find_task
+from irrl.tasks.contract import Metric
+
+SHOWN_FIRST = {
+    "digits-ram": "RAM",
+    "digits-ram-leak": "RAM, leaked",
+    "digits-oracle": "RAM, by an oracle",
+    "digits-dt-ram": "DT-RAM",
+    "digits-dt-ram-leak": "DT-RAM, leaked",
+}
+"""Comparisons of the README; all others are in docs/results.md."""
+
+
+def accuracy(study: str, name: str) -> str:
+    """Of a reward in a study, in words; not every study has every reward."""
+    found = accuracies(study, name)
+    return str(mean_estimate(found)) if found else "-"
+
+
+def accuracies(study: str, name: str) -> list[float]:
+    """Of each seed, from 0 on; none if the study is not there or has no such reward."""
+    rewards = load(study)["rewards"] if is_there(study) else {}
+    found = rewards.get(name) or rewards.get(name + ORACLE)
+    return found["accuracy_percent"]["values"] if found else []
+
+
+def seeds_of(study: str) -> int:
+    return min(len(found["seeds"]) for found in load(study)["rewards"].values())
+
+
+def epochs_table(name: str) -> str:
+    """The primary metric after each epoch: who leads while the discriminator is immature."""
+    found = {reward: curves(name, reward)[:, 1:] for reward in load(name)["rewards"]}
+    epochs = next(iter(found.values()))[0, :, 0]
+    rows = [[r, *(str(mean_estimate(values)) for values in c[:, :, 1].T)] for r, c in found.items()]
+    return markdown_table(["reward", *(f"epoch {epoch:g}" for epoch in epochs)], rows)
+
+
+def along_table(name: str, model: str) -> str:
+    """Our curve beside the authors', where theirs is known."""
+    rows = []
+    for reward in load(name)["rewards"]:
+        found = curves(name, reward)
+        for step, theirs in zip(
+            *PUBLISHED[model].curve_up_to(reward, found[0, -1, 0]), strict=True
+        ):
+            ours = mean_estimate(found[:, found[0, :, 0] == step, 1][:, 0])
+            rows.append([reward, str(step), f"**{ours}**", str(theirs)])
+    return markdown_table(["reward", "epoch", "here", "authors"], rows)
+
+
+def oracle_table() -> str:
+    """Accuracy with the oracle less accuracy without, of the same seeds; with and without leak."""
+    rows = []
+    for name in THREE.split(","):
+        judged = accuracies("digits-oracle", name)
+        shown = [str(mean_estimate(judged))]
+        for study in ("digits-ram", "digits-ram-leak"):
+            online = accuracies(study, name)
+            gap = f"**{mean_estimate(np.subtract(judged, online))}**" if online else "-"
+            shown += [accuracy(study, name), gap]
+        rows.append([name, str(len(judged)), *shown])
+    header = "reward,seeds,oracle,online,gap,online with leak,gap with leak"
+    return markdown_table(header.split(","), rows)
+
+
+def calibration_table() -> str:
+    found = json.loads((RESULTS / "digits-calibration.json").read_text())
+    rows = [
+        [name, *(in_thousandths(of_study.get(name, [])) for of_study in found.values())]
+        for name in THREE.split(",")
+    ]
+    return markdown_table(["reward", *(SHOWN_FIRST[study] for study in found)], rows)
+
+
+def in_thousandths(values: list[float]) -> str:
+    """Mean and range of numbers that are too small for one decimal."""
+    if not values:
+        return "-"
+    return f"{np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
+def recipe_table() -> str:
+    """Three rewards after 100 epochs of the authors' recipe."""
+    studies = {"digits-paper-leak": "leaked", "digits-ram-paper": "detached"}
+    rows = []
+    for name in THREE.split(","):
+        values = [accuracy(study, name) for study in studies]
+        if name == "accuracy":  # nothing to leak
+            values = ["-", accuracy("digits-paper-accuracy", name)]
+        rows.append([name, *values, str(RAM.curve_point(name, 100))])
+    return markdown_table(["reward", *studies.values(), "authors"], rows)
+
+
+def noise_table(measured: dict[str, Any]) -> str:
+    """The noise itself: is its mean zero, is it symmetric?"""
+    rows = []
+    for run, found in measured["runs"].items():
+        for d in found["delta"]:
+            shown = [f"{d[k]:+.3f}" for k in ("mean", "std", "skewness")]
+            p = [f"{d[k]:.2g}" for k in ("p_zero_mean", "p_symmetric")]
+            rows.append([run.split("/")[-2], str(d["step"]), *shown, *p])
+    header = "run rewarded by,epoch,mean,std,skewness,p(zero mean),p(symmetric)"
+    return markdown_table(header.split(","), rows)
+
+
+def noise_of_rewards_table(measured: dict[str, Any]) -> str:
+    """What the noise does to the reward of a run, measured and predicted."""
+    rows, keys = [], ("bias", "predicted_bias", "std", "predicted_std")
+    for run, found in measured["runs"].items():
+        name = run.split("/")[-2]
+        for r in found["rewards"]:
+            if r["reward"] == name:
+                rows.append([name, str(r["step"]), *(f"{r[k]:+.3f}" for k in keys)])
+    return markdown_table(["reward", "epoch", "bias", "2nd order", "std", "2nd order"], rows)
+
+
+def is_there(study: str) -> bool:
+    return (RESULTS / study / "comparison.json").exists()
+
+
+def load(study: str) -> dict[str, Any]:
+    return json.loads((RESULTS / study / "comparison.json").read_text())
+
+
+def commits(result: dict[str, Any]) -> str:
+    return ", ".join(commit[:10] for commit in result["commits"])
+
+
+def beside(name: str, study: Study) -> dict[str, dict[str, str]]:
+    """Columns more, from the values and curves that are kept: title -> reward -> cell."""
+    primary = find_task(study.task).primary
+    finals = {r: found[primary.name]["values"] for r, found in load(name)["rewards"].items()}
+    speeds = {r: to_threshold(curves(name, r), primary) for r in finals}
+    columns = {}
+    if any(speed.reached for speed in speeds.values()):
+        columns[f"steps to {primary.threshold:g}"] = {r: str(speed) for r, speed in speeds.items()}
+    found = standings(finals)
+    if found and min(map(len, finals.values())) > 1:
+        reference = next(iter(found.values())).reference
+        columns[f"P({reference} better)"] = {r: str(s) for r, s in found.items()}
+    return columns
+
+
+def curves(study: str, label: str) -> np.ndarray:
+    """Steps and primary metric of a reward or scripted baseline: (seeds, steps, 2)."""
+    folder = label.removesuffix(ORACLE).removesuffix(BASELINE)
+    found = json.loads((RESULTS / study / "curves.json").read_text())
+    return np.array([points for key, points in found.items() if key.split("/")[0] == folder])
+
+
+def to_threshold(found: np.ndarray, primary: Metric) -> Reached:
+    reached = steps_to_threshold((found[0, :, 0], found[:, :, 1]), primary)
+    assert reached is not None, f"{primary.name} has no threshold"
+    return reached
+
+
+def table(
+    result: dict[str, Any], study: Study, beside: dict[str, dict[str, str]] | None = None
+) -> str:
+    metrics, titles = COLUMNS[study.task]
+    more = beside or {}
+    rows = []
+    for name, found in result["rewards"].items():
+        shown = [str(Estimate(**found[metric]["mean"])) for metric in metrics]
+        row = [name, str(len(found["seeds"])), f"**{shown[0]}**", *shown[1:]]
+        row += [cells.get(name, "-") for cells in more.values()]
+        rows.append([*row, study.authors.get(name, "-")] if study.authors else row)
+    header = ["reward", "seeds", *titles, *more]
+    return markdown_table([*header, f"authors' {titles[0]}"] if study.authors else header, rows)

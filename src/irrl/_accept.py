@@ -1,0 +1,116 @@
+"""What a reward accepts: shapes and types always, values where they can be looked at. Not public.
+
+Every refusal is a `ValueError` of one line that names the argument.
+"""
+
+from types import ModuleType
+from typing import Any
+
+import array_api_compat as api
+
+from irrl._arrays import Array, has_values, is_floating, namespace, without_gradient
+from irrl.shapes import LOG_FLOOR
+
+
+def accept(
+    log_probs: Array, labels: Any, log_prior: Any, *, ensemble: bool, validate: bool
+) -> tuple[ModuleType, Array, Array, Array | None]:
+    """The library of the arrays, and the arguments of a reward, checked and without gradient."""
+    xp = namespace(log_probs=log_probs)
+    require_log_probs(xp, "log_probs", log_probs)
+    labels = as_labels(xp, labels, log_probs)
+    require_shapes(tuple(log_probs.shape), tuple(labels.shape), ensemble)
+    validate = validate and has_values(log_probs) and has_values(labels)
+    if log_prior is not None:
+        log_prior = as_array(xp, "log_prior", log_prior, log_probs)
+        validate = validate and has_values(log_prior)
+    log_probs = constant_log_probs(xp, "log_probs", log_probs, validate)
+    classes = log_probs.shape[-1]
+    if validate and bool(xp.any((labels < 0) | (labels >= classes))):
+        raise ValueError(f"labels must lie in 0..{classes - 1}")
+    if log_prior is not None:
+        log_prior = accept_prior(xp, log_prior, log_probs, labels, validate)
+    return xp, log_probs, labels, log_prior
+
+
+def require_shapes(log_probs: tuple[int, ...], labels: tuple[int, ...], ensemble: bool) -> None:
+    """Refuse labels that do not fit; an ensemble is said, not guessed."""
+    if ensemble:
+        if len(log_probs) < 2 or log_probs[0] == 0 or log_probs[1:-1] != labels:
+            raise ValueError(
+                "log_probs must have a leading ensemble axis, shape (N, *labels.shape, K): "
+                f"got log_probs {log_probs} and labels {labels}"
+            )
+    elif log_probs[:-1] != labels:
+        raise ValueError(
+            f"labels must have shape {log_probs[:-1]} for log_probs of shape {log_probs}, "
+            f"got {labels}; pass ensemble=True if log_probs has a leading ensemble axis"
+        )
+
+
+def accept_prior(
+    xp: ModuleType, log_prior: Array, log_probs: Array, labels: Array, validate: bool
+) -> Array:
+    """The prior in the type of the log-probabilities, above the floor."""
+    if tuple(log_prior.shape) != (log_probs.shape[-1],):
+        raise ValueError(
+            f"log_prior must have shape ({log_probs.shape[-1]},) for log_probs of shape "
+            f"{tuple(log_probs.shape)}, got {tuple(log_prior.shape)}"
+        )
+    require_log_probs(xp, "log_prior", log_prior)
+    log_prior = constant_log_probs(xp, "log_prior", log_prior, validate)
+    log_prior = xp.astype(log_prior, log_probs.dtype)
+    if validate:
+        chosen = xp.take(log_prior, xp.reshape(labels, (-1,)), axis=0)
+        if bool(xp.any(xp.isinf(chosen))):
+            raise ValueError("log_prior gives probability 0 to a label that occurs in labels")
+    return xp.maximum(log_prior, LOG_FLOOR)
+
+
+def as_array(xp: ModuleType, name: str, x: Any, like: Array) -> Array:
+    """An argument as an array of the library and device of another."""
+    try:
+        return xp.asarray(x, device=api.device(like))
+    except (TypeError, ValueError, RuntimeError) as error:
+        said = str(error).partition("\n")[0]
+        raise ValueError(f"{name} must be an array like log_probs: {said}") from None
+
+
+def as_labels(xp: ModuleType, labels: Any, like: Array) -> Array:
+    """Labels as indices: wide enough to compare with K, and what torch wants."""
+    labels = as_array(xp, "labels", labels, like)
+    if not xp.isdtype(labels.dtype, "integral") and 0 not in labels.shape:
+        raise ValueError(f"labels must be integers, got {labels.dtype}")
+    return xp.astype(labels, xp.int32 if api.is_jax_namespace(xp) else xp.int64)
+
+
+def require_log_probs(xp: ModuleType, name: str, log_probs: Array) -> None:
+    """Refuse an array that cannot be log-probabilities for its type or its shape."""
+    if log_probs.ndim == 0 or log_probs.shape[-1] == 0 or not is_floating(xp, log_probs):
+        raise ValueError(
+            f"{name} must be a floating array of shape (..., K), "
+            f"got {log_probs.dtype} of shape {tuple(log_probs.shape)}"
+        )
+
+
+def constant_log_probs(xp: ModuleType, name: str, log_probs: Array, validate: bool) -> Array:
+    """Log-probabilities without gradient, in single precision at least, their values checked."""
+    log_probs = without_gradient(log_probs)
+    tolerance = 1e-3
+    if xp.finfo(log_probs.dtype).bits < 32:
+        log_probs, tolerance = xp.astype(log_probs, xp.float32), 5e-2
+    if not validate:
+        return log_probs
+    if bool(xp.any(xp.isnan(log_probs))):
+        raise ValueError(f"{name} contains NaN")
+    if bool(xp.any(log_probs > tolerance)):
+        raise ValueError(
+            f"{name} must be log-probabilities, at most 0; apply log_softmax to logits first"
+        )
+    sums = xp.sum(xp.exp(log_probs), axis=-1)
+    if bool(xp.any(xp.abs(sums - 1.0) > tolerance)):
+        raise ValueError(
+            f"{name} must be log-probabilities whose exponentials sum to 1 over the last "
+            "axis; apply log_softmax to logits first"
+        )
+    return log_probs
