@@ -67,7 +67,9 @@ def walk_all(runs: Sequence[Run], episodes: int, seed: int) -> list[list[Walk]]:
         raise UserError("runs with different evaluation scenes cannot be compared")
     smallest = min(map(len, splits))
     if episodes > smallest:
-        raise UserError(f"images must be at most {smallest}, the evaluation scenes; got {episodes}")
+        raise UserError(
+            f"episodes must be at most {smallest}, the evaluation scenes; got {episodes}"
+        )
     scenes = np.sort(stream(seed, "evaluation").choice(smallest, episodes, replace=False))
     with Renderer() as renderer:
         return [
@@ -138,7 +140,7 @@ def plot_answer(axes: Axes, run: Run, walk: Walk) -> None:
 
 def name_of(run: Run) -> str:
     behaviour = run.settings["behaviour_policy"]
-    return run.settings["reward"] if behaviour == "learned" else f"{behaviour} (scripted)"
+    return run.settings["reward"] if behaviour == "learned" else f"{behaviour} (scripted baseline)"
 
 
 def verdict_of(walk: Walk) -> tuple[str, str]:
