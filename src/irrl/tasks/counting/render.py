@@ -190,7 +190,7 @@ def _import_mujoco() -> Any:
 
 
 def _choose_backend() -> None:
-    """Let MuJoCo render without a window, unless the user has chosen; elsewhere it needs no help."""
+    """Let MuJoCo render without a window, unless the user has chosen; only Linux needs that."""
     if sys.platform != "linux" or os.environ.get("MUJOCO_GL"):
         return
     found = [name for name, library in BACKENDS.items() if ctypes.util.find_library(library)]
