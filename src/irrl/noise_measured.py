@@ -7,6 +7,7 @@ reward's noise beside what the expansion makes of the measured moments of delta.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,31 @@ from numpy.typing import ArrayLike
 from irrl.delta_noise import Floats, Moments, require_probability
 from irrl.noise import RewardNoise, of_posterior, taylor_noise
 from irrl.rewards import Reward
+
+
+class Posteriors(NamedTuple):
+    """Posteriors of the true labels of the same episodes, after a step of training.
+
+    Attributes:
+        step: of the training of the online discriminator.
+        online: by the discriminator that was learning then, shape ``(n,)``.
+        oracle: by a converged one, shape ``(n,)``.
+        prior: of each label.
+
+    Example:
+        >>> Posteriors(3, np.array([0.5]), np.array([0.75]), 0.1).delta.tolist()
+        [-0.25]
+    """
+
+    step: int
+    online: Floats
+    oracle: Floats
+    prior: float
+
+    @property
+    def delta(self) -> Floats:
+        """The discriminator noise, online minus oracle."""
+        return self.online - self.oracle
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,10 @@ def test_a_report_tells_what_the_run_folders_hold(skills, tmp_path, capsys):
 
 def test_scripted_baselines_are_told_apart(tmp_path):
     settings = {"reward": "clipped-linear", "seed": 0}
-    runs = [run_of("counting", **settings), run_of("counting", behaviour_policy="sweep", **settings)]
+    runs = [
+        run_of("counting", **settings),
+        run_of("counting", behaviour_policy="sweep", **settings),
+    ]
     groups = group_by_reward(runs[::-1])
     assert list(groups) == ["clipped-linear", "sweep (scripted baseline)"]
 

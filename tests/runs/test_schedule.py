@@ -4,7 +4,7 @@ from irrl.runs.schedule import is_due, next_due
 
 
 def test_the_start_every_multiple_and_the_end_are_due():
-    steps = [step for step in range(0, 24) if is_due(step - 1, step, every=5, end=23)]
+    steps = [step for step in range(24) if is_due(step - 1, step, every=5, end=23)]
     assert steps == [0, 5, 10, 15, 20, 23]
 
 

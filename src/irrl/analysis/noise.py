@@ -7,7 +7,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from irrl.analysis.plots import colour_of, tidy
-from irrl.noise import Posteriors, describe_delta, measured_noise, predicted_noise
+from irrl.noise_measured import (
+    Posteriors,
+    describe_delta,
+    measured_noise,
+    predicted_noise,
+)
 
 
 def delta_rows(found: Sequence[Posteriors]) -> list[dict[str, Any]]:

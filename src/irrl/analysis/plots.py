@@ -176,7 +176,8 @@ def plot_comparison(runs: Sequence[Run]) -> Figure:
                     layout="constrained")  # fmt: skip
     left: Any = figure
     if task.plot_beside:
-        left, right = figure.subfigures(1, 2, width_ratios=[width, 5.0])
+        halves: Any = figure.subfigures(1, 2, width_ratios=[width, 5.0])
+        left, right = halves
         firsts = {label: group[0] for label, group in groups.items()}
         task.plot_beside(right, firsts, {label: colour_of(label) for label in groups})
     ceiling = max(task.ceiling(run.config) for run in runs) if task.ceiling else None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure, SubFigure
 
-    from irrl.noise import Posteriors
+    from irrl.noise_measured import Posteriors
 
 Settings = Mapping[str, Any]
 Metrics = dict[str, Any]

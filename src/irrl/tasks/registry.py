@@ -21,7 +21,7 @@ def _offers() -> dict[str, list[EntryPoint]]:
     found: dict[str, list[EntryPoint]] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: _package(entry) != OURS):
         same = found.setdefault(entry.name, [])
-        if entry not in same:  # a package that is found twice on the path
+        if _package(entry) not in map(_package, same):  # one package may be on the path twice
             same.append(entry)
     return found
 
