@@ -12,9 +12,9 @@ TASK = Task(
     name="counting",
     config=CountingConfig,
     presets=PRESETS,
-    primary=Metric("accuracy_percent", "right answers (%)", high=100.0, threshold=80.0),
+    primary=Metric("accuracy_percent", "right answers (%)", "%", high=100.0, threshold=80.0),
     panels=(
-        Metric("well_founded_percent", "right and well-founded answers (%)", high=100.0),
+        Metric("well_founded_percent", "right and well-founded answers (%)", "%", high=100.0),
         Metric("moves", "moves"),
     ),
     columns=("well_founded_percent", "moves", "seconds"),

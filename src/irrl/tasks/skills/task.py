@@ -12,7 +12,7 @@ TASK = Task(
     name="skills",
     config=SkillsConfig,
     presets=PRESETS,
-    primary=Metric("n_skills", "skills learned (Eq. 9)", low=0.0),
+    primary=Metric("n_skills", "skills learned (Eq. 9)", "skills", threshold=80.0),
     check=imported(_TRAIN, "check"),
     prepare=imported(_TRAIN, "prepare"),
     train=imported(_TRAIN, "train"),
