@@ -19,10 +19,11 @@ test: lint $(VENV)/.mnist $(VENV)/.gl $(VENV)/.browser   ## ruff, mypy and the f
 test-slow: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## the tests that take minutes: learning results of the presets
 	$(BIN)/python -m pytest -m slow -n 2
 
-lint: $(VENV)/.dev   ## ruff and mypy
+lint: $(VENV)/.dev   ## ruff, mypy (strict for the library) and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl $(VENV)/.browser   ## throughput, as JSON in results/
 	$(BIN)/python benchmarks/throughput.py skills --output results/throughput-skills.json
@@ -60,7 +61,7 @@ $(VENV)/.mnist: $(VENV)/.dev
 
 # Pictures without a window. Where no library draws them, Debian's packages do, if we may install.
 $(VENV)/.gl: $(VENV)/.dev
-	$(BIN)/python -c 'from irrl.tasks.counting.render import Painter; Painter(16).close()' || { \
+	$(BIN)/python -c 'from irrl.tasks.counting.render import Renderer; Renderer(16).close()' || { \
 	  apt-get update -qq && apt-get install -y -qq libegl1 libgl1 libgl1-mesa-dri; }
 	touch $@
 

@@ -26,7 +26,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from irrl.cli.show import finished_runs
-from irrl.runs.run import CHECKPOINTS, METRICS, SUMMARY, Run, provenance
+from irrl.runs.provenance import provenance
+from irrl.runs.run import CHECKPOINTS, METRICS, SUMMARY, Run
 from tests.helpers.browser import find_browser
 
 POINTS = 500

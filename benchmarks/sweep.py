@@ -20,8 +20,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from irrl.runs.run import Run, find_runs, provenance
+from irrl.runs.provenance import provenance
 from irrl.sweeps.engine_ray import connect, import_ray
+from irrl.tasks import open_run, open_runs
 
 REWARDS = ("clipped-linear", "clipped-log")
 
@@ -42,7 +43,7 @@ def single_runs(folder: Path, seeds: int, settings: list[str]) -> tuple[float, f
         for reward in REWARDS
         for seed in range(seeds)
     ]  # fmt: skip
-    return sum(walls), sum(run.summary()["seconds"] for run in find_runs([str(folder)]))
+    return sum(walls), sum(run.summary()["seconds"] for run in open_runs([str(folder)]))
 
 
 def sweep(folder: Path, seeds: int, settings: list[str], *engine: object) -> float:
@@ -65,9 +66,9 @@ def ray_sweep(folder: Path, seeds: int, settings: list[str], workers: int) -> tu
 
 def check_alike(folders: list[Path]) -> None:
     """Raise unless all engines made the same numbers."""
-    for run in find_runs([str(folders[0])]):
+    for run in open_runs([str(folders[0])]):
         for folder in folders[1:]:
-            other = Run.open(folder / run.folder.relative_to(folders[0]))
+            other = open_run(folder / run.folder.relative_to(folders[0]))
             if other.rows() != run.rows():
                 raise SystemExit(f"{run.folder} and {other.folder} differ")
 

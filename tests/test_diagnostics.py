@@ -1,33 +1,56 @@
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from irrl.diagnostics import calibration_error, discriminator_health
+from irrl.diagnostics import calibration_error, discriminator_health, require_finite
+from irrl.errors import UserError
 from irrl.rewards import reward
+
+POSTERIOR = np.array([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.05, 0.05, 0.9], [0.5, 0.25, 0.25]])
+LABELS = np.array([0, 1, 2, 2])
 
 
 def test_health_of_a_known_sample():
-    posterior = np.array([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.05, 0.05, 0.9], [0.5, 0.25, 0.25]])
-    labels = np.array([0, 1, 2, 2])
-    found = discriminator_health(np.log(posterior), labels, reward("clipped-linear"))
+    found = discriminator_health(np.log(POSTERIOR), LABELS, reward("clipped-linear"))
     q = np.array([0.7, 0.3, 0.9, 0.25])
-    paid = np.maximum(q - 1 / 3, 0)
-    assert found["discriminator_accuracy"] == 50.0
+    rewards = np.maximum(q - 1 / 3, 0)
+    assert found["discriminator_accuracy_percent"] == 50.0
     assert found["discriminator_posterior"] == pytest.approx(q.mean())
     assert found["discriminator_log_posterior"] == pytest.approx(np.log(q).mean())
     assert found["share_clipped"] == 0.5
-    assert found["reward_mean"] == pytest.approx(paid.mean())
-    assert found["reward_deviation"] == pytest.approx(paid.std())
-    entropy = -(posterior * np.log(posterior)).sum(axis=1).mean()
+    assert found["reward_mean"] == pytest.approx(rewards.mean())
+    assert found["reward_std"] == pytest.approx(rewards.std())
+    entropy = -(POSTERIOR * np.log(POSTERIOR)).sum(axis=1).mean()
     assert found["discriminator_entropy"] == pytest.approx(entropy)
 
 
 def test_a_prior_that_is_not_uniform():
     prior = np.array([0.6, 0.3, 0.1])
-    labels = np.array([0, 1, 2, 2])
     posterior = np.array([prior, prior, [0.1, 0.1, 0.8], [0.5, 0.45, 0.05]])
-    found = discriminator_health(np.log(posterior), labels, reward("linear"), np.log(prior))
+    found = discriminator_health(np.log(posterior), LABELS, reward("linear"), np.log(prior))
     assert found["share_clipped"] == 0.75
     assert found["reward_mean"] == pytest.approx((0.0 + 0.0 + 0.7 - 0.05) / 4)
+
+
+def test_arrays_of_all_libraries():
+    log_probs = np.log(0.97 * POSTERIOR + 0.01)  # away from the edges of bins
+    log_prior = np.log([0.5, 0.3, 0.2])
+    wanted = discriminator_health(log_probs, LABELS, reward("log"), log_prior)
+    logits = torch.tensor(log_probs, requires_grad=True)
+    found = discriminator_health(
+        torch.log_softmax(logits, -1), torch.tensor(LABELS), reward("log"), torch.tensor(log_prior)
+    )
+    assert found == pytest.approx(wanted)
+    arrays = (jnp.asarray(x) for x in (log_probs, LABELS))
+    assert discriminator_health(*arrays, reward("log"), jnp.asarray(log_prior)) == pytest.approx(
+        wanted, rel=1e-5
+    )
+    half = torch.tensor(log_probs).bfloat16()
+    found = discriminator_health(half, torch.tensor(LABELS), reward("log", validate=False))
+    assert found["discriminator_accuracy_percent"] == 50.0
 
 
 def test_certainty_and_impossibility_stay_finite():
@@ -37,6 +60,42 @@ def test_certainty_and_impossibility_stay_finite():
     assert found["discriminator_calibration_error"] == pytest.approx(0.5)
 
 
-def test_a_calibrated_discriminator_has_no_calibration_error():
-    confidence, share = np.array([0.25, 0.75]), np.array([0.4, 0.6])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.full((2, 3), np.nan), np.array([0, 1])), "log_probs contains NaN"),
+        ((np.log(POSTERIOR), LABELS[:3]), r"\(4, 3\) and \(3,\)"),
+        ((np.log(POSTERIOR[0]), LABELS[0]), r"\(n, K\) and labels \(n,\)"),
+        ((np.zeros((0, 3)), LABELS[:0]), "n at least 1"),
+    ],
+)
+def test_bad_samples_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        discriminator_health(*arguments, reward("log", validate=False))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_a_calibrated_discriminator_has_no_calibration_error(claims):
+    confidence, share = np.array(claims), np.full(len(claims), 1 / len(claims))
     assert calibration_error(confidence, confidence * share, share) == pytest.approx(0.0)
+
+
+def test_calibration_against_a_sum_over_bins():
+    confidence, share = np.array([0.25, 0.21, 0.95]), np.array([0.4, 0.2, 0.4])
+    found = calibration_error(confidence, np.array([0.1, 0.1, 0.3]), share)
+    assert found == pytest.approx(abs(0.1 + 0.042 - 0.2) + abs(0.38 - 0.3))
+
+
+@pytest.mark.parametrize("confidence", [[0.5, np.nan], [0.5, 1.5], [0.5], [[0.5, 0.5]]])
+def test_confidence_is_a_probability(confidence):
+    with pytest.raises(ValueError, match="confidence"):
+        calibration_error(confidence, [0.5, 0.5], [0.5, 0.5])
+
+
+@pytest.mark.parametrize("make", [np.asarray, torch.asarray, jnp.asarray])
+def test_training_that_diverged(make):
+    require_finite(0)
+    require_finite(3, make([1.0, 2.0]), make([1, 2]))
+    for bad in (np.nan, np.inf):
+        with pytest.raises(UserError, match=r"diverged before step 3: .*lower learning-rate"):
+            require_finite(3, make([1.0]), make([[0.0, bad]]))

@@ -102,3 +102,11 @@ def test_the_linear_reward_is_chi2_only_under_a_uniform_prior():
 def test_bad_joints_are_refused(joint):
     with pytest.raises(ValueError, match="joint must"):
         f_mutual_information(joint, "kl")
+
+
+def test_unknown_names_and_ratios_are_refused():
+    with pytest.raises(ValueError, match=r"unknown divergence 'kll'. Did you mean 'kl'"):
+        f_mutual_information([[1.0]], "kll")
+    for ratio in (0.0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="ratios must be positive"):
+            DIVERGENCES["kl"].integrand(ratio)

@@ -2,12 +2,17 @@ import pytest
 import torch
 
 from irrl.losses import (
+    at_last_step,
     baseline_loss,
+    discriminator_loss,
     entropy,
     gaussian_log_prob,
+    label_nll,
     mean_over_taken,
+    normalise_advantage,
     ppo_loss,
     reinforce_loss,
+    steps_taken,
     value_loss,
 )
 
@@ -36,15 +41,27 @@ def test_no_gradient_through_advantages_or_actions_not_taken():
     torch.testing.assert_close(log_prob.grad, torch.where(taken, -advantage.detach() / 4, 0.0))
 
 
+def test_the_gradient_passes_through_advantages_that_are_not_detached():
+    log_prob = torch.randn(3, 4, requires_grad=True)
+    advantage = torch.randn(3, 4, requires_grad=True)
+    taken = torch.rand(3, 4) < 0.5
+    loss = reinforce_loss(log_prob, advantage, taken, detach=False)
+    assert loss == reinforce_loss(log_prob, advantage, taken)
+    loss.backward()
+    torch.testing.assert_close(advantage.grad, torch.where(taken, -log_prob.detach() / 4, 0.0))
+    torch.testing.assert_close(log_prob.grad, torch.where(taken, -advantage.detach() / 4, 0.0))
+
+
 def test_the_policy_gradient_points_the_right_way():
     """A Gaussian whose reward is its closeness to a target moves towards the target."""
     torch.manual_seed(0)
     mean = torch.zeros(2, requires_grad=True)
     target = torch.tensor([0.5, -0.3])
     sample = (mean + 0.2 * torch.randn(1, 5000, 2)).detach()
-    paid = -(sample - target).square().sum(-1)
+    rewards = -(sample - target).square().sum(-1)
     log_prob = gaussian_log_prob(sample, mean, 0.2)
-    reinforce_loss(log_prob, paid - paid.mean(), torch.ones(1, 5000, dtype=torch.bool)).backward()
+    taken = torch.ones(1, 5000, dtype=torch.bool)
+    reinforce_loss(log_prob, rewards - rewards.mean(), taken).backward()
     # The exact gradient of the expected reward is 2 (target - mean).
     torch.testing.assert_close(-mean.grad, 2 * target, atol=0.1, rtol=0.1)
 
@@ -57,9 +74,107 @@ def test_impossible_values_of_actions_not_taken_do_no_harm():
     assert loss.item() == -0.25 and log_prob.grad.tolist() == [[-0.5, 0.0]]
 
 
-def test_shapes_must_agree():
-    with pytest.raises(ValueError, match="one shape"):
-        reinforce_loss(torch.ones(3, 4), torch.ones(4), torch.ones(3, 4, dtype=torch.bool))
+ONES, TAKEN = torch.ones(3, 4), torch.ones(3, 4, dtype=torch.bool)
+ROW, LABELS = torch.ones(4), torch.zeros(4, dtype=torch.long)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: reinforce_loss(ONES, ROW, TAKEN), r"one shape.*advantage_t \(4,\)"),
+        (lambda: baseline_loss(ONES, ROW, TAKEN), r"one shape.*return_t \(4,\)"),
+        (lambda: ppo_loss(ONES, ONES, ROW, TAKEN, 0.2), r"one shape.*advantage_t \(4,\)"),
+        (lambda: value_loss(ONES, ROW, ONES, TAKEN, 0.2), r"one shape.*old_value_t \(4,\)"),
+        (lambda: mean_over_taken(ONES, TAKEN[0]), r"one shape.*taken_t \(4,\)"),
+        (lambda: normalise_advantage(ONES, TAKEN[0], "scale"), "one shape"),
+        (lambda: normalise_advantage(ONES, TAKEN, "both"), "how must be one of none, scale"),
+        (lambda: label_nll(ONES, LABELS), r"labels \(B,\), got \(3, 4\) and \(4,\)"),
+        (lambda: label_nll(ROW, LABELS[0]), r"labels \(B,\), got"),
+        (lambda: at_last_step(ONES, LABELS[:3]), r"lengths \(B,\), got \(3, 4\) and \(3,\)"),
+        (lambda: discriminator_loss(ONES[..., None], LABELS, LABELS, "first"), "supervision must"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# --- the discriminator ---
+
+
+def episodes(steps=5, batch=6, classes=3, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(steps, batch, classes, generator=generator, dtype=torch.float64)
+    labels = torch.randint(classes, (batch,), generator=generator)
+    return (
+        logits.log_softmax(-1),
+        labels,
+        torch.randint(1, steps + 1, (batch,), generator=generator),
+    )
+
+
+def test_the_label_nll_is_the_cross_entropy_of_pytorch():
+    log_probs, labels, _ = episodes()
+    for t in range(5):
+        wanted = torch.nn.functional.nll_loss(log_probs[t], labels, reduction="none")
+        torch.testing.assert_close(label_nll(log_probs, labels)[t], wanted)
+        torch.testing.assert_close(label_nll(log_probs[t], labels), wanted)
+    assert label_nll(log_probs[None], labels).shape == (1, 5, 6)
+
+
+@pytest.mark.parametrize("supervision", ["last", "all"])
+def test_the_discriminators_loss_against_a_loop(supervision):
+    log_probs, labels, lengths = episodes()
+    nll = -log_probs
+    last = [nll[int(n) - 1, b, labels[b]] for b, n in enumerate(lengths)]
+    every = [nll[t, b, labels[b]] for b, n in enumerate(lengths) for t in range(int(n))]
+    found = discriminator_loss(
+        log_probs, labels, lengths, supervision, episode_share=0.5, step_share=0.25
+    )
+    wanted = 0.5 * sum(last) / len(last)
+    if supervision == "all":
+        wanted = wanted + 0.25 * sum(every) / len(every)
+    torch.testing.assert_close(found, wanted)
+
+
+def test_the_last_step_alone_is_enough_where_only_it_is_supervised():
+    log_probs, labels, lengths = episodes()
+    only = at_last_step(log_probs, lengths)[None]
+    whole = discriminator_loss(log_probs, labels, lengths)
+    assert discriminator_loss(only, labels, lengths) == whole
+
+
+def test_steps_taken_and_last_steps():
+    lengths = torch.tensor([1, 3, 2])
+    taken = steps_taken(3, lengths)
+    assert taken.sum(dim=0).tolist() == lengths.tolist()
+    assert taken.dtype == torch.bool
+    number = torch.arange(3)[:, None].expand(3, 3)
+    assert at_last_step(number, lengths).tolist() == [0, 2, 1]
+    assert at_last_step(torch.ones(3, 3, 2, 5), lengths).shape == (3, 2, 5)
+
+
+# --- advantages ---
+
+
+def test_normalised_advantages_are_of_unit_size_over_the_actions_taken():
+    advantage = 3.0 * torch.randn(4, 6, dtype=torch.float64) + 5.0
+    taken = torch.rand(4, 6) < 0.7
+    assert normalise_advantage(advantage, taken, "none") is advantage
+    scaled = normalise_advantage(advantage, taken, "scale")
+    assert scaled[taken].std(correction=0).item() == pytest.approx(1.0)
+    torch.testing.assert_close(scaled * advantage[taken].std(correction=0), advantage)
+    standard = normalise_advantage(advantage, taken, "standardise")
+    assert standard[taken].mean().item() == pytest.approx(0.0, abs=1e-12)
+    assert standard[taken].std(correction=0).item() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("how", ["scale", "standardise"])
+def test_equal_advantages_and_no_actions_are_no_trouble(how):
+    equal = normalise_advantage(torch.full((2, 3), 2.0), torch.ones(2, 3, dtype=torch.bool), how)
+    assert equal.isfinite().all()
+    empty = torch.zeros(0, 3)
+    assert normalise_advantage(empty, empty.bool(), how).shape == (0, 3)
 
 
 def test_baseline_loss_is_the_mean_over_actions_taken():
@@ -141,7 +256,5 @@ def test_entropy_is_that_of_pytorch():
     torch.testing.assert_close(entropy(logits.log_softmax(-1)), wanted)
 
 
-def test_means_over_nothing_and_of_other_shapes():
+def test_means_over_nothing():
     assert mean_over_taken(torch.ones(2, 3), torch.zeros(2, 3, dtype=torch.bool)) == 0
-    with pytest.raises(ValueError, match="one shape"):
-        mean_over_taken(torch.ones(2, 3), torch.ones(3, dtype=torch.bool))

@@ -4,16 +4,13 @@ import pytest
 from irrl.noise import (
     DeltaNoise,
     Moments,
-    describe_delta,
     exact_noise,
     expansion_valid_from,
-    measured_noise,
-    predicted_noise,
     slope_at_prior,
     slopes,
     taylor_noise,
 )
-from irrl.rewards import REWARDS
+from irrl.rewards import REWARDS, reward
 
 SYMMETRIC = Moments(mean=0.0, second=0.01, third=0.0, fourth=0.0003)
 
@@ -84,8 +81,8 @@ def test_quadrature_agrees_with_sampling(name, family):
     }[family]
     q = posterior + 0.06 * draw(2_000_000)
     q = q[(q > 0) & (q < 1)]
-    gain = REWARDS[name].gain
-    eps = gain(np, np.log(q), np.log(prior)) - gain(np, np.log(posterior), np.log(prior))
+    of = REWARDS[name].of_log_posterior
+    eps = of(np, np.log(q), np.log(prior)) - of(np, np.log(posterior), np.log(prior))
     exact = exact_noise(name, posterior, noise, prior)
     error = 5 * eps.std() / np.sqrt(eps.size)
     assert exact.bias == pytest.approx(eps.mean(), abs=error)
@@ -110,7 +107,7 @@ def test_where_the_expansion_can_be_trusted():
     assert 0.1 < log_from < 0.3
     exact = exact_noise("log", 0.08, noise)
     taylor = taylor_noise("log", 0.08, noise.moments(0.08))
-    assert abs(taylor.deviation - exact.deviation) > 0.1 * exact.deviation
+    assert abs(taylor.std - exact.std) > 0.1 * exact.std
     assert expansion_valid_from("log", DeltaNoise("uniform", 0.5)) is None
 
 
@@ -150,6 +147,16 @@ def test_slope_at_the_prior_is_taken_from_above():
     [
         lambda: taylor_noise("accuracy", 0.5, SYMMETRIC),
         lambda: exact_noise("accuracy", 0.5, DeltaNoise()),
+        lambda: taylor_noise("disdain", 0.5, SYMMETRIC),
+        lambda: exact_noise("disdain", 0.5, DeltaNoise()),
+        lambda: slopes("disdain", 0.5),
+        lambda: slope_at_prior("disdain", 0.1),
+        lambda: slopes("log", [0.5, float("nan")]),
+        lambda: slopes("log", 0.0),
+        lambda: slopes("log", 0.5, prior=0.0),
+        lambda: slope_at_prior("log", 1.0),
+        lambda: exact_noise("log", float("nan"), DeltaNoise()),
+        lambda: DeltaNoise("normal", float("nan")),
         lambda: exact_noise("log", 0.0, DeltaNoise()),
         lambda: exact_noise("log", 0.5, DeltaNoise(), prior=1.0),
         lambda: DeltaNoise("normal", -1.0),
@@ -161,71 +168,8 @@ def test_bad_arguments(call):
         call()
 
 
-# --- measurement ---
-
-
-def test_delta_of_known_moments():
-    rng = np.random.default_rng(0)
-    symmetric = rng.normal(0.0, 0.1, 2000)
-    found = describe_delta(symmetric)
-    assert found.samples == 2000
-    assert found.mean == pytest.approx(symmetric.mean())
-    assert found.deviation == pytest.approx(symmetric.std(ddof=1))
-    assert found.p_zero_mean > 0.01 and found.p_symmetric > 0.01
-    shifted = describe_delta(symmetric + 0.02)
-    assert shifted.p_zero_mean < 1e-6 and shifted.p_symmetric < 0.001
-    skewed = describe_delta(rng.exponential(0.1, 2000) - 0.1)
-    assert skewed.skewness == pytest.approx(2.0, abs=0.4)
-    assert skewed.p_symmetric < 0.001
-
-
-def spike_with_outliers(rng):
-    """What a nearly converged discriminator shows: mostly nothing, now and then all wrong."""
-    far = rng.choice([-0.9, 0.9], 200) * (rng.random(200) < 0.1)
-    return rng.normal(0.0, 0.01, 200) + far
-
-
-@pytest.mark.parametrize("draw", [lambda rng: rng.laplace(0.0, 0.1, 200), spike_with_outliers])
-def test_the_tests_of_delta_err_as_often_as_they_say(draw):
-    """Under the hypotheses, a p value below 0.1 comes in about a tenth of all samples."""
-    rng = np.random.default_rng(1)
-    found = [describe_delta(draw(rng), resamples=200) for _ in range(300)]
-    for p in ("p_zero_mean", "p_symmetric"):
-        assert 0.04 < np.mean([getattr(f, p) < 0.1 for f in found]) < 0.17
-
-
-def test_no_noise_is_no_noise():
-    found = describe_delta(np.zeros(20))
-    assert found.mean == found.deviation == 0.0 and found.p_zero_mean == found.p_symmetric == 1.0
-    q = np.linspace(0.1, 0.9, 50)
-    assert measured_noise("log", q, q).variance == 0.0
-    assert predicted_noise("log", q, q).bias == 0.0
-
-
-def test_for_the_linear_reward_noise_is_delta_and_so_is_the_prediction():
-    rng = np.random.default_rng(2)
-    oracle = rng.uniform(0.2, 0.8, 1000)
-    online = np.clip(oracle + rng.normal(0.01, 0.05, 1000), 0, 1)
-    delta = online - oracle
-    measured = measured_noise("linear", online, oracle)
-    assert measured.bias == pytest.approx(delta.mean())
-    assert measured.variance == pytest.approx(delta.var())
-    predicted = predicted_noise("linear", online, oracle)
-    assert predicted.bias == pytest.approx(delta.mean(), abs=1e-6)
-    assert predicted.variance == pytest.approx(delta.var(), rel=1e-4)
-
-
-def test_small_noise_is_predicted_well_for_the_logarithm():
-    rng = np.random.default_rng(3)
-    oracle = rng.uniform(0.4, 0.8, 20_000)
-    online = oracle + rng.normal(0.0, 0.04, 20_000)
-    measured = measured_noise("log", online, oracle)
-    predicted = predicted_noise("log", online, oracle)
-    assert predicted.bias == pytest.approx(measured.bias, abs=3e-4)
-    assert predicted.deviation == pytest.approx(measured.deviation, rel=0.03)
-
-
-@pytest.mark.parametrize("bad", [[[0.1, 0.2]], [0.5, 1.2], [0.5, float("nan")]])
-def test_posteriors_are_probabilities(bad):
-    with pytest.raises(ValueError, match="posteriors"):
-        measured_noise("linear", bad, bad)
+def test_the_noise_of_a_reward_of_ones_own():
+    own, noise = reward(lambda q: q**3), DeltaNoise("normal", 0.05)
+    assert exact_noise(own, 0.5, noise).std == pytest.approx(exact_noise("power-3", 0.5, noise).std)
+    for found, wanted in zip(slopes(own, 0.5), slopes("power-3", 0.5), strict=True):
+        assert found == pytest.approx(wanted, rel=1e-6)

@@ -53,7 +53,7 @@ def label_nll(log_probs: Tensor, labels: Tensor) -> Tensor:
         >>> label_nll(torch.tensor([[-0.5, -1.0], [-2.0, -0.25]]), torch.tensor([0, 1]))
         tensor([0.5000, 0.2500])
     """
-    if labels.shape != log_probs.shape[-2:-1]:
+    if labels.ndim != 1 or labels.shape != log_probs.shape[-2:-1]:
         raise ValueError(
             "log_probs must have shape (..., B, K) and labels (B,), got "
             f"{tuple(log_probs.shape)} and {tuple(labels.shape)}"

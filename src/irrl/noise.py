@@ -198,7 +198,7 @@ def expansion_valid_from(
 
     Example:
         >>> round(expansion_valid_from("log", DeltaNoise("normal", 0.05)), 2)
-        0.17
+        0.19
     """
     if grid is None:
         grid = np.linspace(0.01, max(1.0 - 2.0 * noise.scale, 0.02), 99)

@@ -83,13 +83,14 @@ def gae(r_t: Array, discount_t: Array | float, values: Array, lambda_: float = 1
         >>> gae(np.array([0.0, 1.0]), 0.5, np.array([0.5, 0.25, 0.0])).tolist()
         [0.0, 0.75]
     """
-    namespace(r_t=r_t, values=values)
+    xp = namespace(r_t=r_t, values=values)
     expected = (r_t.shape[0] + 1, *r_t.shape[1:]) if r_t.ndim else ()
     if tuple(values.shape) != expected:
         raise ValueError(
             f"values must have shape {expected}, one step more than r_t, got {tuple(values.shape)}"
         )
-    return lambda_returns(r_t, discount_t, values[1:], lambda_) - values[:-1]
+    returns = lambda_returns(r_t, discount_t, values[1:], lambda_)
+    return returns - xp.astype(values[:-1], returns.dtype, copy=False)
 
 
 def potential_differences(potential: Array) -> Array:

@@ -6,17 +6,17 @@ TRAIN, EVAL, SIDE = 64, 32, 32
 
 
 @pytest.fixture(scope="session")
-def painter():
+def renderer():
     """One for all tests: opening takes a tenth of a second."""
-    from irrl.tasks.counting.render import Painter
+    from irrl.tasks.counting.render import Renderer
 
-    with Painter() as painter:
-        yield painter
+    with Renderer() as renderer:
+        yield renderer
 
 
 @pytest.fixture(scope="session")
 def scenes_folder(tmp_path_factory):
-    """A few scenes, really drawn. Do not change it: copy it first."""
+    """A few scenes, really rendered. Do not change it: copy it first."""
     folder = tmp_path_factory.mktemp("scenes") / "scenes"
     result = irrl_command("data", "scenes", "--train", TRAIN, "--eval", EVAL, "--out", folder,
                           "--resolution", SIDE, "--workers", 1)  # fmt: skip

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from irrl.errors import UserError
-from irrl.runs.run import exclusive
-from irrl.tasks.counting import dataset
-from irrl.tasks.counting.dataset import Plan, check_disk, in_words, load_scenes, make_scenes
+from irrl.runs.files import exclusive
+from irrl.tasks.counting import disk, generate
+from irrl.tasks.counting.dataset import Plan, load_scenes
+from irrl.tasks.counting.disk import check_disk, in_words
+from irrl.tasks.counting.generate import make_scenes
 from irrl.tasks.counting.scene import NONE, VIEWS
 from tests.helpers.runs import StopError
 
@@ -17,7 +19,7 @@ PLAN = Plan(seed=3, train=14, eval=6)
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(dataset, "CHUNK", 5)
+    monkeypatch.setattr(generate, "CHUNK", 5)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,7 @@ def made(tmp_path_factory):
     """A folder of scenes. Do not change it: copy it first."""
     folder = tmp_path_factory.mktemp("scenes") / "made"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dataset, "CHUNK", 5)
+        patch.setattr(generate, "CHUNK", 5)
         make_scenes(folder, PLAN)
     return folder
 
@@ -65,7 +67,7 @@ def test_a_folder_explains_itself(made):
     assert set(record["sha256"]) == {"train", "eval"}
 
 
-def test_what_is_stored_is_what_is_drawn(made, painter):
+def test_what_is_stored_is_what_is_rendered(made, renderer):
     for split, count in (("train", 14), ("eval", 6)):
         scenes = load_scenes(made, split)
         assert len(scenes) == count and scenes.counts.shape == (count,)
@@ -73,8 +75,8 @@ def test_what_is_stored_is_what_is_drawn(made, painter):
         for number in range(count):
             scene = scenes.scene(number)
             assert scene.label == scenes.counts[number]
-            painter.place(scene)
-            measured = [painter.visible_pixels(view) for view in range(VIEWS)]
+            renderer.place(scene)
+            measured = [renderer.visible_pixels(view) for view in range(VIEWS)]
             np.testing.assert_array_equal(scenes.visible[number], measured)
             if scene.hidden != NONE:
                 assert not scenes.seen[number, 0, scene.hidden]
@@ -101,8 +103,8 @@ def test_interrupted_and_gone_on_with(made, tmp_path, monkeypatch, parts):
     with pytest.raises(UserError, match=r"eval scenes .* not finished; go on with `irrl dat"):
         load_scenes(tmp_path / "made", "eval")
     made_now = []
-    make_part = dataset.make_part
-    monkeypatch.setattr(dataset, "make_part", lambda p: (made_now.append(p), make_part(p)))
+    make_chunk = generate.make_chunk
+    monkeypatch.setattr(generate, "make_chunk", lambda c: (made_now.append(c), make_chunk(c)))
     make_scenes(tmp_path / "made", PLAN)
     assert len(made_now) == 5 - parts
     assert content(tmp_path / "made") == content(made)
@@ -113,7 +115,7 @@ def test_making_again_changes_nothing_and_mends_what_is_damaged(made, copy, monk
     path.write_bytes(altered(path.read_bytes()))
     make_scenes(copy, PLAN)
     assert content(copy) == content(made)
-    monkeypatch.setattr(dataset, "make_part", None)
+    monkeypatch.setattr(generate, "make_chunk", None)
     make_scenes(copy, PLAN)
     assert content(copy) == content(made)
 
@@ -188,7 +190,7 @@ def test_a_folder_that_is_being_written(copy):
 
 def test_too_little_disk(tmp_path, monkeypatch):
     usage = namedtuple("usage", "free")
-    monkeypatch.setattr(dataset.shutil, "disk_usage", lambda path: usage(2_500_000))
+    monkeypatch.setattr(disk.shutil, "disk_usage", lambda path: usage(2_500_000))
     assert check_disk(tmp_path / "not" / "there" / "yet", 2_400_000) == 2_500_000
     with pytest.raises(UserError, match=r"needs 3 GB, but the disk .* has 2.5 MB free; choose"):
         check_disk(tmp_path, 3_000_000_000)

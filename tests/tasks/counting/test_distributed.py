@@ -1,7 +1,6 @@
 """Counting by two processes: the numbers of one."""
 
-from irrl.runs.run import Run
-
+from irrl.tasks import open_run
 from tests.helpers.runs import content, run_in
 from tests.helpers.together import assert_same_curves, ends_of, smoke_flags, spoken, start_by_hand
 
@@ -20,4 +19,4 @@ def test_two_processes_do_what_one_does(scenes_folder, tmp_path):
     threads = run_in(tmp_path / "threads", "counting", **settings)
     assert content(tmp_path / "two") == content(threads.folder)
     whole = run_in(tmp_path / "whole", "counting", **settings, parts=1)
-    assert_same_curves(Run.open(tmp_path / "two").rows(), whole.rows())
+    assert_same_curves(open_run(tmp_path / "two").rows(), whole.rows())

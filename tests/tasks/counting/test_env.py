@@ -46,19 +46,19 @@ def test_stopping_ends_an_episode_where_it_is(env):
     assert info["moves"] == 0 and 0 <= info["label"] <= 6
 
 
-def test_right_and_left_go_around_the_table(env, painter):
+def test_right_and_left_go_around_the_table(env, renderer):
     first, _ = env.reset(seed=2)
-    scene = sample_scene(np.random.Generator(np.random.PCG64(2)), painter.visible)
-    painter.place(scene)
-    np.testing.assert_array_equal(first["image"], shrink(painter.paint(0), 64))
+    scene = sample_scene(np.random.Generator(np.random.PCG64(2)), renderer.visible)
+    renderer.place(scene)
+    np.testing.assert_array_equal(first["image"], shrink(renderer.render(0), 64))
     right = env.step(ROTATE_RIGHT)[0]
-    np.testing.assert_array_equal(right["image"], shrink(painter.paint(1), 64))
+    np.testing.assert_array_equal(right["image"], shrink(renderer.render(1), 64))
     assert not np.array_equal(right["image"], first["image"])
     assert right["goal"] == first["goal"] == scene.goal
     back = env.step(ROTATE_LEFT)[0]
     np.testing.assert_array_equal(back["image"], first["image"])
     left = env.step(ROTATE_LEFT)[0]
-    np.testing.assert_array_equal(left["image"], shrink(painter.paint(11), 64))
+    np.testing.assert_array_equal(left["image"], shrink(renderer.render(11), 64))
 
 
 def test_it_is_deterministic():

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 
 from irrl.errors import UserError
-from irrl.tasks.counting import dataset, images
-from irrl.tasks.counting.dataset import Plan, load_scenes, make_scenes
-from irrl.tasks.counting.images import bytes_needed, make_images, open_images
+from irrl.tasks.counting import images
+from irrl.tasks.counting.dataset import Plan, load_scenes
+from irrl.tasks.counting.disk import bytes_needed, scenes_bytes
+from irrl.tasks.counting.generate import make_scenes
+from irrl.tasks.counting.images import make_images, open_images
 from irrl.tasks.counting.render import shrink
 from irrl.tasks.counting.scene import VIEWS
-
 from tests.helpers.runs import StopError
 
 PLAN = Plan(seed=6, train=7, eval=2)
@@ -50,16 +51,16 @@ def content(folder):
     return {path.name: path.read_bytes() for path in (folder / f"images-{SIDE}").iterdir()}
 
 
-def test_pictures_are_those_of_the_scenes(made, painter):
+def test_pictures_are_those_of_the_scenes(made, renderer):
     for split, count in (("train", 7), ("eval", 2)):
         pictures = open_images(made, split, SIDE, verify=True)
         assert isinstance(pictures, np.memmap) and not pictures.flags.writeable
         assert pictures.shape == (count, VIEWS, SIDE, SIDE, 3) and pictures.dtype == np.uint8
         scenes = load_scenes(made, split)
         for number in range(count):
-            painter.place(scenes.scene(number))
+            renderer.place(scenes.scene(number))
             for view in range(VIEWS):
-                expected = shrink(painter.paint(view), SIDE)
+                expected = shrink(renderer.render(view), SIDE)
                 np.testing.assert_array_equal(pictures[number, view], expected)
 
 
@@ -83,26 +84,26 @@ def test_interrupted_and_gone_on_with(made, bare, tmp_path, monkeypatch):
         open_images(folder, "train", SIDE)
     with pytest.raises(UserError, match=r"no eval pictures of 32 x 32; `irrl data .* makes them"):
         open_images(folder, "eval", SIDE)
-    painted = count_painted(monkeypatch)
+    rendered = count_rendered(monkeypatch)
     make_images(folder, SIDE)
-    assert len(painted) == CHUNKS - 1
+    assert len(rendered) == CHUNKS - 1
     assert content(folder) == content(made)
 
 
-def count_painted(monkeypatch):
-    painted, paint_piece = [], images.paint_piece
+def count_rendered(monkeypatch):
+    rendered, render_chunk = [], images.render_chunk
 
-    def paint(piece):
-        painted.append(piece.number)
-        return paint_piece(piece)
+    def render(chunk):
+        rendered.append(chunk.number)
+        return render_chunk(chunk)
 
-    monkeypatch.setattr(images, "paint_piece", paint)
-    return painted
+    monkeypatch.setattr(images, "render_chunk", render)
+    return rendered
 
 
 def test_the_disk_it_needs(bare, made, tmp_path):
     pictures = 9 * VIEWS * SIDE * SIDE * 3
-    scenes = dataset.scenes_bytes(PLAN)
+    scenes = scenes_bytes(PLAN)
     assert bytes_needed(tmp_path / "new", PLAN, None) == scenes
     assert bytes_needed(tmp_path / "new", PLAN, SIDE) == scenes + pictures
     assert bytes_needed(bare, PLAN, SIDE) >= pictures
@@ -118,9 +119,9 @@ def test_cut_short_or_too_long(copy, made, monkeypatch, harm):
     path.write_bytes(harm(path.read_bytes()))
     with pytest.raises(UserError, match=r"train.bin is cut short or too long.*--resolution 32`"):
         open_images(copy, "train", SIDE)
-    painted = count_painted(monkeypatch)
+    rendered = count_rendered(monkeypatch)
     make_images(copy, SIDE)
-    assert len(painted) <= 1
+    assert len(rendered) <= 1
     assert content(copy) == content(made)
 
 
@@ -134,9 +135,9 @@ def test_damage_is_found_when_asked_for(copy, made, monkeypatch):
         UserError, match=r"train.bin is damaged: chunk 1 .*; `irrl data .* mends it"
     ):
         open_images(copy, "train", SIDE, verify=True)
-    painted = count_painted(monkeypatch)
+    rendered = count_rendered(monkeypatch)
     make_images(copy, SIDE)
-    assert painted == [1]
+    assert rendered == [1]
     assert content(copy) == content(made)
 
 

@@ -13,13 +13,13 @@ from irrl.tasks.counting.model import (
     CUBES_FROM_TO,
     Model,
     as_floats,
+    dropout,
     initial_model,
-    left_out,
 )
 from irrl.tasks.counting.render import project
 from irrl.tasks.counting.resnet import ResNet18, fetched_weights, load_weights
 from irrl.tasks.counting.scene import KINDS, MARGIN, TABLE_RADIUS, Scene, corners_of, radii_of
-from tests.tasks.counting.made import torchvision_weights
+from tests.tasks.counting.samples import torchvision_weights
 
 CPU = torch.device("cpu")
 
@@ -38,16 +38,16 @@ def test_the_paper_network_has_the_papers_shapes(weights_file):
     config = make_config("counting", "paper", backbone_weights=str(weights_file))
     model = initial_model(config, CPU)
     pictures = torch.randint(0, 256, (2, 256, 256, 3), dtype=torch.uint8)
-    seen, goals = model.encoder.see(pictures), torch.tensor([0, 3])
-    assert seen.shape == (2, 128, 32, 32)  # conv3 of ResNet-18
-    views = model.encoder.look(seen, goals, None)
+    features, goals = model.encoder.frozen_features(pictures), torch.tensor([0, 3])
+    assert features.shape == (2, 128, 32, 32)  # conv3 of ResNet-18
+    views = model.encoder.encode(features, goals, None)
     assert views.shape == (2, 256)
     assert model.goal.weight.shape == (4, 10)
     assert isinstance(model.core, torch.nn.RNNCell) and model.core.weight_ih.shape == (256, 266)
     states = model.states(views[None], goals)
-    beliefs = model.beliefs(states)
-    assert [tuple(x.shape) for x in beliefs] == [(1, 2, 3), (1, 2), (1, 2, 7)]
-    torch.testing.assert_close(beliefs.log_policy.exp().sum(-1), torch.ones(1, 2))
+    outputs = model.outputs(states)
+    assert [tuple(x.shape) for x in outputs] == [(1, 2, 3), (1, 2), (1, 2, 7)]
+    torch.testing.assert_close(outputs.log_policy.exp().sum(-1), torch.ones(1, 2))
 
 
 def test_the_backbone_learns_nothing(weights_file):
@@ -56,9 +56,9 @@ def test_the_backbone_learns_nothing(weights_file):
     names = {name for name, p in model.named_parameters() if p.requires_grad}
     assert not any("backbone" in name for name in names)
     assert {"encoder.conv1.weight", "encoder.conv2.weight", "goal.weight"} <= names
-    seen = model.encoder.see(torch.zeros(1, 32, 32, 3, dtype=torch.uint8))
-    assert not seen.requires_grad
-    assert model.encoder.look(seen, torch.tensor([0]), None).requires_grad
+    features = model.encoder.frozen_features(torch.zeros(1, 32, 32, 3, dtype=torch.uint8))
+    assert not features.requires_grad
+    assert model.encoder.encode(features, torch.tensor([0]), None).requires_grad
 
 
 def slow_resnet(tensors, x):
@@ -176,9 +176,9 @@ def test_the_small_encoder_looks_for_the_goal_where_cubes_can_be():
     pictures = torch.zeros(3, 32, 32, 3, dtype=torch.uint8)
     pictures[1, 12:16, 8:12] = 200
     pictures[2, :7] = pictures[2, 25:] = 200  # above and below the table
-    seen = model.encoder.see(pictures)
-    assert seen.shape == (3, 18, 32, 3)
-    first, second = (model.encoder.look(seen, torch.full((3,), n), None) for n in (0, 3))
+    features = model.encoder.frozen_features(pictures)
+    assert features.shape == (3, 18, 32, 3)
+    first, second = (model.encoder.encode(features, torch.full((3,), n), None) for n in (0, 3))
     assert (first[0] != first[1]).any() and (first[1] != second[1]).any()
     assert (first[0] == first[2]).all()
 
@@ -189,7 +189,7 @@ def test_the_small_encoder_knows_near_from_far():
     pictures = torch.zeros(2, 32, 32, 3, dtype=torch.uint8)
     pictures[0, 10:14, 8:12] = pictures[1, 18:22, 8:12] = 200
     goals = torch.tensor([0, 0])
-    near, far = model.encoder.look(model.encoder.see(pictures), goals, None)
+    near, far = model.encoder.encode(model.encoder.frozen_features(pictures), goals, None)
     assert (near - far).abs().max() > 1e-3
 
 
@@ -207,23 +207,23 @@ def test_all_cubes_lie_in_the_rows_that_are_looked_at():
 def test_the_policy_may_be_told_the_answer_but_does_not_change_it():
     model = initial_model(make_config("counting", "smoke", head_width=5), CPU)
     states = torch.randn(4, 32, requires_grad=True)
-    beliefs = model.beliefs(states)
-    assert beliefs.log_policy.shape == (4, 3) and beliefs.value.shape == (4,)
-    learned = (beliefs.log_policy[:, 0] + beliefs.value).sum()
+    outputs = model.outputs(states)
+    assert outputs.log_policy.shape == (4, 3) and outputs.value.shape == (4,)
+    learned = (outputs.log_policy[:, 0] + outputs.value).sum()
     of_count, of_states = torch.autograd.grad(
         learned, [model.count.weight, states], allow_unused=True
     )
     assert of_count is None and of_states.abs().max() > 0
-    before = beliefs.log_policy
+    before = outputs.log_policy
     with torch.no_grad():
         model.count.bias[2] += 5.0
-    assert (model.beliefs(states).log_policy != before).any()
+    assert (model.outputs(states).log_policy != before).any()
 
 
 def test_features_are_left_out_by_chance_and_only_then():
     ones = torch.ones(200, 50)
-    assert left_out(ones, 0.3, None) is ones
-    first, again = (left_out(ones, 0.3, torch.Generator().manual_seed(5)) for _ in range(2))
+    assert dropout(ones, 0.3, None) is ones
+    first, again = (dropout(ones, 0.3, torch.Generator().manual_seed(5)) for _ in range(2))
     assert (first == again).all()
     assert first.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
     assert first.mean().item() == pytest.approx(1.0, abs=0.05)
@@ -240,7 +240,7 @@ def test_the_first_weights_are_the_usual_ones_and_come_from_the_seed():
     for name, inputs in bounds.items():
         largest = model.get_parameter(name).abs().max().item()
         assert 0.7 * inputs**-0.5 < largest <= inputs**-0.5
-    assert model.act.weight.abs().max() <= 0.01 * 32**-0.5
+    assert model.policy.weight.abs().max() <= 0.01 * 32**-0.5
 
 
 @pytest.mark.parametrize("core", ["rnn", "gru"])
@@ -250,7 +250,7 @@ def test_states_are_those_of_one_step_after_another(core):
     states = model.states(views, goals)
     state = torch.zeros(5, 32)
     for t in range(4):
-        state = model.remember(views[t], goals, state)
+        state = model.next_state(views[t], goals, state)
         torch.testing.assert_close(states[t], state)
 
 

@@ -1,4 +1,4 @@
-"""What can only be told from the picture, on scenes that are really drawn."""
+"""What can only be told from the picture, on scenes that are really rendered."""
 
 import math
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 from irrl.errors import UserError
 from irrl.tasks.counting import render
-from irrl.tasks.counting.render import Painter, check_resolution, project, shrink
+from irrl.tasks.counting.render import Renderer, check_resolution, project, shrink
 from irrl.tasks.counting.scene import (
     CAMERA_RADIUS,
     KINDS,
@@ -22,13 +22,12 @@ from irrl.tasks.counting.scene import (
     is_seen,
     sample_scene,
 )
-
-from tests.tasks.counting.made import generator
+from tests.tasks.counting.samples import generator
 
 
 @pytest.fixture(scope="module")
-def scenes(painter):
-    return [sample_scene(generator(seed), painter.visible) for seed in range(60)]
+def scenes(renderer):
+    return [sample_scene(generator(seed), renderer.visible) for seed in range(60)]
 
 
 def lone(kind, place=(0.0, 0.0), angle=0.0):
@@ -51,62 +50,62 @@ def box_of(mask):
 # --- hidden means measured ---
 
 
-def test_hidden_cubes_are_hidden_by_larger_ones(painter, scenes):
+def test_hidden_cubes_are_hidden_by_larger_ones(renderer, scenes):
     asked = [scene for scene in scenes if scene.hidden != NONE]
     assert len(asked) > 25
     for scene in asked:
         kind = scene.kinds[scene.hidden]
-        assert not is_seen(painter.visible(scene, 0)[scene.hidden], kind)
+        assert not is_seen(renderer.visible(scene, 0)[scene.hidden], kind)
         rest = scene.edges <= scene.edges[scene.hidden]
         alone = Scene(0, scene.kinds[rest], scene.places[rest], scene.angles[rest], NONE)
         number = int(rest[: scene.hidden].sum())
-        assert is_seen(painter.visible(alone, 0)[number], kind)
+        assert is_seen(renderer.visible(alone, 0)[number], kind)
 
 
-def test_every_cube_to_count_is_seen_from_somewhere(painter, scenes):
+def test_every_cube_to_count_is_seen_from_somewhere(renderer, scenes):
     for scene in scenes:
-        painter.place(scene)
-        seen = np.max([painter.visible_pixels(view) for view in range(VIEWS)], axis=0)
+        renderer.place(scene)
+        seen = np.max([renderer.visible_pixels(view) for view in range(VIEWS)], axis=0)
         assert is_seen(seen[: len(scene.kinds)], scene.kinds).all()
         assert (seen[len(scene.kinds) :] == 0).all()
 
 
 @pytest.mark.parametrize("kind", range(len(KINDS)))
-def test_pixels_of_a_lone_cube_are_those_of_its_colour(painter, kind):
+def test_pixels_of_a_lone_cube_are_those_of_its_colour(renderer, kind):
     rng = generator(kind)
     for view in range(VIEWS):
-        painter.place(lone(kind, rng.uniform(-0.2, 0.2, 2), rng.uniform(0, 1.5)))
-        found = painter.visible_pixels(view)
-        assert found[0] == coloured(painter.paint(view), kind).sum() > 0
+        renderer.place(lone(kind, rng.uniform(-0.2, 0.2, 2), rng.uniform(0, 1.5)))
+        found = renderer.visible_pixels(view)
+        assert found[0] == coloured(renderer.render(view), kind).sum() > 0
         assert (found[1:] == 0).all()
 
 
-def test_measuring_does_not_change_the_picture(painter, scenes):
-    painter.place(scenes[0])
-    before = painter.paint(3)
-    painter.visible_pixels(3)
-    np.testing.assert_array_equal(painter.paint(3), before)
+def test_measuring_does_not_change_the_picture(renderer, scenes):
+    renderer.place(scenes[0])
+    before = renderer.render(3)
+    renderer.visible_pixels(3)
+    np.testing.assert_array_equal(renderer.render(3), before)
 
 
 # --- where things are ---
 
 
 @pytest.mark.parametrize("kind", [0, 3, 4])
-def test_cubes_are_drawn_where_they_are_projected(painter, kind):
+def test_cubes_are_rendered_where_they_are_projected(renderer, kind):
     rng = generator(10 + kind)
     for view in range(VIEWS):
         scene = lone(kind, rng.uniform(-0.25, 0.25, 2), rng.uniform(0, 1.5))
-        painter.place(scene)
+        renderer.place(scene)
         corners = project(corners_of(scene)[0], view)
         expected = np.concatenate([corners.min(axis=0), corners.max(axis=0)])
-        found = box_of(coloured(painter.paint(view), kind))
+        found = box_of(coloured(renderer.render(view), kind))
         np.testing.assert_allclose(found, expected, atol=1.0)
 
 
 @pytest.mark.parametrize(("kind", "side"), [(0, 12), (2, 22), (4, 55)])
-def test_sizes_are_those_of_the_authors_pictures(painter, kind, side):
-    painter.place(lone(kind))
-    left, _, right, _ = box_of(coloured(painter.paint(0), kind))
+def test_sizes_are_those_of_the_authors_pictures(renderer, kind, side):
+    renderer.place(lone(kind))
+    left, _, right, _ = box_of(coloured(renderer.render(0), kind))
     assert abs(right - left - side) <= 3
 
 
@@ -117,12 +116,12 @@ def test_no_cube_is_cut_off_by_the_edge_of_a_view(scenes):
             assert pixels.min() > 0 and pixels.max() < RESOLUTION
 
 
-def test_turning_right_is_the_next_view(painter):
+def test_turning_right_is_the_next_view(renderer):
     """Whoever walks to the right sees what is near move to the left, what is far to the right."""
     columns = []
     for distance in (0.3, -0.3):
-        painter.place(lone(2, (distance, 0.0)))
-        boxes = [box_of(coloured(painter.paint(view), 2)) for view in (0, 1, VIEWS - 1)]
+        renderer.place(lone(2, (distance, 0.0)))
+        boxes = [box_of(coloured(renderer.render(view), 2)) for view in (0, 1, VIEWS - 1)]
         columns.append([0.5 * (left + right) for left, _, right, _ in boxes])
     (near, near_right, near_left), (far, far_right, far_left) = columns
     assert abs(near - RESOLUTION / 2) <= 1 and abs(far - RESOLUTION / 2) <= 1
@@ -132,7 +131,7 @@ def test_turning_right_is_the_next_view(painter):
     assert np.cross([*ahead, 0], [*right, 0])[2] < 0  # clockwise from ahead, seen from above
 
 
-def test_a_view_is_the_first_view_of_a_turned_table(painter, scenes):
+def test_a_view_is_the_first_view_of_a_turned_table(renderer, scenes):
     for scene in scenes[:6]:
         for view in range(VIEWS):
             turn = 2 * math.pi * view / VIEWS
@@ -141,47 +140,47 @@ def test_a_view_is_the_first_view_of_a_turned_table(painter, scenes):
                 places=(scene.places @ back).astype(np.float32),
                 angles=(scene.angles - turn).astype(np.float32),
             )
-            found, expected = painter.visible(scene, view), painter.visible(turned, 0)
+            found, expected = renderer.visible(scene, view), renderer.visible(turned, 0)
             np.testing.assert_allclose(found, expected, atol=3 + 0.01 * expected.max())
 
 
-def test_the_middle_of_the_table_is_plain(painter):
+def test_the_middle_of_the_table_is_plain(renderer):
     """The post below once shone through in places."""
-    painter.place(lone(0, (0.0, 0.35)))
+    renderer.place(lone(0, (0.0, 0.35)))
     size = int(RESOLUTION * 0.04 / CAMERA_RADIUS)
     for view in range(VIEWS):
-        middle = painter.paint(view)[128 - size : 128 + size, 128 - size : 128 + size].astype(int)
+        middle = renderer.render(view)[128 - size : 128 + size, 128 - size : 128 + size].astype(int)
         assert (np.ptp(middle, axis=(0, 1)) <= 6).all()
 
 
 # --- pictures ---
 
 
-def test_the_same_scene_gives_the_same_bytes(painter, scenes):
-    painter.place(scenes[0])
-    first = painter.paint(4)
+def test_the_same_scene_gives_the_same_bytes(renderer, scenes):
+    renderer.place(scenes[0])
+    first = renderer.render(4)
     assert first.shape == (RESOLUTION, RESOLUTION, 3) and first.dtype == np.uint8
     out = np.zeros_like(first)
-    assert painter.paint(4, out) is out
+    assert renderer.render(4, out) is out
     np.testing.assert_array_equal(out, first)
-    with Painter() as other:  # painters do not disturb each other
+    with Renderer() as other:  # renderers do not disturb each other
         other.place(scenes[1])
-        elsewhere = other.paint(4)
-        np.testing.assert_array_equal(painter.paint(4), first)
-        np.testing.assert_array_equal(other.paint(4), elsewhere)
+        elsewhere = other.render(4)
+        np.testing.assert_array_equal(renderer.render(4), first)
+        np.testing.assert_array_equal(other.render(4), elsewhere)
         other.place(scenes[0])
-        np.testing.assert_array_equal(other.paint(4), first)
-    np.testing.assert_array_equal(painter.paint(4), first)
+        np.testing.assert_array_equal(other.render(4), first)
+    np.testing.assert_array_equal(renderer.render(4), first)
 
 
-def test_cubes_of_the_scene_before_are_gone(painter, scenes):
+def test_cubes_of_the_scene_before_are_gone(renderer, scenes):
     full = max(scenes, key=lambda scene: len(scene.kinds))
     assert len(full.kinds) == MAX_CUBES
-    painter.place(lone(4))
-    alone = painter.paint(0)
-    painter.place(full)
-    painter.place(lone(4))
-    np.testing.assert_array_equal(painter.paint(0), alone)
+    renderer.place(lone(4))
+    alone = renderer.render(0)
+    renderer.place(full)
+    renderer.place(lone(4))
+    np.testing.assert_array_equal(renderer.render(0), alone)
 
 
 @pytest.mark.parametrize("resolution", [1, 2, 16, 64, 128, 256])
@@ -213,14 +212,14 @@ def test_a_broken_opengl_names_what_to_install(monkeypatch):
 
     monkeypatch.setattr(mujoco, "GLContext", Broken)
     with pytest.raises(UserError, match=r"no display\); on Debian.*libegl1.*libosmesa6") as caught:
-        Painter()
+        Renderer()
     assert "\n" not in str(caught.value)
 
 
 def test_no_mujoco(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(UserError, match=r"needs MuJoCo: pip install 'irrl\[counting\]'"):
-        Painter()
+        Renderer()
 
 
 def test_the_backend_that_is_there_is_chosen(monkeypatch):

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from irrl.runs.checkpoint import checkpoint_paths, load_checkpoint
 from irrl.errors import UserError
-from irrl.runs.run import Run
-from irrl.tasks import train
-
+from irrl.runs.checkpoint import checkpoint_paths, load_checkpoint
+from irrl.tasks import open_run, train
 from tests.helpers.runs import content, killed_and_resumed, run_in, stopped_after
-from tests.tasks.counting.made import torchvision_weights
+from tests.tasks.counting.samples import torchvision_weights
 
 
 @pytest.mark.parametrize(
@@ -23,14 +21,22 @@ from tests.tasks.counting.made import torchvision_weights
     [
         (1, {"schedule": "cosine"}),
         (3, {"schedule": "cosine"}),
-        (2, {"walker": "random", "core": "rnn", "batch_episodes": 50, "minibatch_episodes": 20}),
+        (
+            2,
+            {
+                "behaviour_policy": "random",
+                "core": "rnn",
+                "batch_episodes": 50,
+                "minibatch_episodes": 20,
+            },
+        ),
     ],
 )
 def test_stopped_and_resumed_equals_never_stopped(scenes_folder, tmp_path, rows, settings):
     settings = {**settings, "scenes": str(scenes_folder), "checkpoint_every": 128, "episodes": 300}
     whole = run_in(tmp_path / "whole", "counting", **settings)
     run = stopped_after(rows, tmp_path / "parts", "counting", **settings)
-    train(Run.open(run.folder))
+    train(open_run(run.folder))
     assert content(run.folder) == content(whole.folder)
     assert whole.rows()[-1]["step"] == 300
 
@@ -61,7 +67,7 @@ def test_a_run_needs_its_oracle_only_to_begin(scenes_folder, counting_run, tmp_p
     whole = run_in(tmp_path / "whole", "counting", **settings)
     run = stopped_after(3, tmp_path / "parts", "counting", **settings)
     shutil.rmtree(oracle)
-    train(Run.open(run.folder))
+    train(open_run(run.folder))
     assert content(run.folder) == content(whole.folder)
 
 
@@ -71,12 +77,12 @@ def test_the_papers_encoder_trains_and_needs_its_weights_only_to_begin(scenes_fo
     settings = {
         "scenes": str(scenes_folder), "encoder": "resnet18", "backbone_weights": str(weights),
         "dropout": 0.18, "episodes": 64, "batch_episodes": 32, "evaluate_every": 32,
-        "checkpoint_every": 32, "ppo_passes": 1, "eval_scenes": 8,
+        "checkpoint_every": 32, "n_epochs": 1, "eval_scenes": 8,
     }  # fmt: skip
     whole = run_in(tmp_path / "whole", "counting", **settings)
     run = stopped_after(3, tmp_path / "parts", "counting", **settings)
     weights.unlink()
-    train(Run.open(run.folder))
+    train(open_run(run.folder))
     assert content(run.folder) == content(whole.folder)
     first, *_, last = (
         load_checkpoint(path).arrays for path in checkpoint_paths(whole.folder / "checkpoints")
@@ -92,12 +98,12 @@ def test_scenes_may_move_but_not_change(scenes_folder, tmp_path):
     run = stopped_after(2, tmp_path / "run", "counting", scenes=str(there))
     there.rename(tmp_path / "here")
     with pytest.raises(UserError, match="there are no scenes in"):
-        train(Run.open(run.folder))
+        train(open_run(run.folder))
     config = json.loads((run.folder / "config.json").read_text())
     moved = {**config, "scenes": str(tmp_path / "here")}
     (run.folder / "config.json").write_text(json.dumps(moved))
-    train(Run.open(run.folder))
+    train(open_run(run.folder))
     (run.folder / "summary.json").unlink()
     (run.folder / "config.json").write_text(json.dumps({**moved, "width": 16}))
     with pytest.raises(UserError, match="another configuration: its width is 32"):
-        train(Run.open(run.folder))
+        train(open_run(run.folder))

@@ -1,4 +1,4 @@
-"""All constraints of the paper's scenes that can be told without drawing, on 10,000 of them."""
+"""All constraints of the paper's scenes that can be told without rendering, on 10,000 of them."""
 
 import math
 
@@ -26,7 +26,7 @@ from irrl.tasks.counting.scene import (
     count_prior,
     sample_scene,
 )
-from tests.tasks.counting.made import generator
+from tests.tasks.counting.samples import generator
 
 MANY = 10_000
 
@@ -45,7 +45,7 @@ def scenes():
 
 
 def fits(counts, probabilities):
-    """Pearson's chi-square, not beyond four deviations of what chance gives."""
+    """Pearson's chi-square, not beyond four standard deviations of what chance gives."""
     expected = np.asarray(probabilities) * np.sum(counts)
     statistic = ((counts - expected) ** 2 / expected).sum()
     freedom = len(expected) - 1
@@ -168,12 +168,12 @@ def test_what_is_sampled_can_be_stored_as_it_is(scenes):
 
 
 def test_the_same_seed_gives_the_same_scene():
-    def drawn(seed):
+    def sampled(seed):
         return [sample_scene(generator(seed), nothing_visible) for _ in range(5)]
 
-    for one, other in zip(drawn(3), drawn(3), strict=True):
+    for one, other in zip(sampled(3), sampled(3), strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
-    assert not np.array_equal(drawn(3)[0].places, drawn(4)[0].places)
+    assert not np.array_equal(sampled(3)[0].places, sampled(4)[0].places)
 
 
 # --- what does not fit ---

@@ -5,7 +5,7 @@ import pytest
 
 from irrl.diagnostics import calibration_error
 from irrl.tasks import make_config
-from irrl.tasks.skills.evaluate import evaluate
+from irrl.tasks.skills.evaluate import evaluate_tables
 from irrl.tasks.skills.map import read_map
 from irrl.tasks.skills.tables import initial_tables
 
@@ -17,62 +17,62 @@ def corridor(codes=4, **settings):
     )
     room_map = read_map(config.map)
     tables = initial_tables(config, room_map)
-    q = np.zeros_like(tables.q)
+    tables.q[:] = 0.0
     for code in range(codes):
         for cell in range(5):
-            q[0, code, cell * 5 + (4 if cell <= code else 0)] = 1.0
-    return config, room_map, q, tables.log_q
+            tables.q[0, code, cell * 5 + (4 if cell <= code else 0)] = 1.0
+    return config, room_map, tables
 
 
 def test_perfect_skills_are_counted_fully():
-    config, room_map, q, log_q = corridor()
-    log_q[0] = -50.0
+    config, room_map, tables = corridor()
+    tables.log_q[0] = -50.0
     for code in range(4):
-        log_q[0, code + 1, code] = 0.0
-    row, occupancy = evaluate(config, room_map, q, log_q)
-    assert row["n_skills"] == pytest.approx(4.0)
-    assert row["cells_reached"] == 4
-    assert row["discriminator_accuracy"] == pytest.approx(1.0)
-    assert row["discriminator_entropy"] == pytest.approx(0.0, abs=1e-9)
-    assert row["discriminator_calibration_error"] == pytest.approx(0.0, abs=1e-9)
-    assert row["reward_mean"] == pytest.approx(0.75)
-    assert row["reward_deviation"] == pytest.approx(0.0, abs=1e-9)
-    assert row["share_clipped"] == 0.0
+        tables.log_q[0, code + 1, code] = 0.0
+    metrics, occupancy = evaluate_tables(config, room_map, tables)
+    assert metrics["n_skills"] == pytest.approx(4.0)
+    assert metrics["cells_reached"] == 4
+    assert metrics["discriminator_accuracy_percent"] == pytest.approx(100.0)
+    assert metrics["discriminator_entropy"] == pytest.approx(0.0, abs=1e-9)
+    assert metrics["discriminator_calibration_error"] == pytest.approx(0.0, abs=1e-9)
+    assert metrics["reward_mean"] == pytest.approx(0.75)
+    assert metrics["reward_std"] == pytest.approx(0.0, abs=1e-9)
+    assert metrics["share_clipped"] == 0.0
     np.testing.assert_allclose(occupancy, [0, 0.25, 0.25, 0.25, 0.25])
 
 
 def test_an_ignorant_discriminator_counts_one_skill():
-    config, room_map, q, log_q = corridor()
-    log_q[0] = -math.log(4)
-    row, _ = evaluate(config, room_map, q, log_q)
-    assert row["n_skills"] == pytest.approx(1.0)
-    assert row["discriminator_entropy"] == pytest.approx(math.log(4))
-    assert row["share_clipped"] == pytest.approx(1.0)
+    config, room_map, tables = corridor()
+    tables.log_q[0] = -math.log(4)
+    metrics, _ = evaluate_tables(config, room_map, tables)
+    assert metrics["n_skills"] == pytest.approx(1.0)
+    assert metrics["discriminator_entropy"] == pytest.approx(math.log(4))
+    assert metrics["share_clipped"] == pytest.approx(1.0)
 
 
-def test_the_metric_is_the_plain_log_whatever_reward_is_paid():
+def test_the_metric_is_the_plain_log_whatever_the_reward():
     counts = set()
     for name in ("clipped-linear", "log", "accuracy"):
-        config, room_map, q, log_q = corridor(reward=name)
-        counts.add(evaluate(config, room_map, q, log_q)[0]["n_skills"])
+        config, room_map, tables = corridor(reward=name)
+        counts.add(evaluate_tables(config, room_map, tables)[0]["n_skills"])
     assert len(counts) == 1
 
 
 def test_exploration_costs_skills():
-    config, room_map, q, log_q = corridor(epsilon=0.1)
-    log_q[0] = -8.0
+    config, room_map, tables = corridor(epsilon=0.1)
+    tables.log_q[0] = -8.0
     for code in range(4):
-        log_q[0, code + 1, code] = 0.0
-    row, occupancy = evaluate(config, room_map, q, log_q)
-    assert row["n_skills"] < 0.9 * row["n_skills_greedy"]
-    assert row["cells_reached"] == 4 and occupancy[0] > 0
+        tables.log_q[0, code + 1, code] = 0.0
+    metrics, occupancy = evaluate_tables(config, room_map, tables)
+    assert metrics["n_skills"] < 0.9 * metrics["n_skills_greedy"]
+    assert metrics["cells_reached"] == 4 and occupancy[0] > 0
     assert occupancy.sum() == pytest.approx(1.0)
 
 
 def test_ensembles_report_their_disagreement():
-    config, room_map, q, log_q = corridor(ensemble_size=2)
-    row, _ = evaluate(config, room_map, q, log_q)
-    assert 0 < row["ensemble_disagreement"] < math.log(2)
+    config, room_map, tables = corridor(ensemble_size=2)
+    metrics, _ = evaluate_tables(config, room_map, tables)
+    assert 0 < metrics["ensemble_disagreement"] < math.log(2)
 
 
 def test_calibration_error():
@@ -82,9 +82,9 @@ def test_calibration_error():
 
 
 def test_evaluating_changes_nothing():
-    config, room_map, q, log_q = corridor()
-    before = q.copy(), log_q.copy()
-    first, second = (evaluate(config, room_map, q, log_q)[0] for _ in range(2))
+    config, room_map, tables = corridor()
+    before = tables.q.copy(), tables.log_q.copy()
+    first, second = (evaluate_tables(config, room_map, tables)[0] for _ in range(2))
     assert first == second
-    np.testing.assert_array_equal(q, before[0])
-    np.testing.assert_array_equal(log_q, before[1])
+    np.testing.assert_array_equal(tables.q, before[0])
+    np.testing.assert_array_equal(tables.log_q, before[1])

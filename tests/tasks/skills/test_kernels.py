@@ -8,9 +8,9 @@ from irrl.rewards import REWARDS, disagreement, reward
 from irrl.tasks import make_config
 from irrl.tasks.skills import kernels
 from irrl.tasks.skills.map import read_map
+from irrl.tasks.skills.reward import compiled_reward
 from irrl.tasks.skills.tables import bonus_weights, initial_tables
-from irrl.tasks.skills.train import compiled_reward, draw_block, learn_block
-
+from irrl.tasks.skills.train import learn_block, prepare, sample_block
 from tests.tasks.skills import twin
 
 f32 = np.float32
@@ -18,18 +18,15 @@ f32 = np.float32
 
 def both(config, iterations):
     """The same iterations by the compiled loop and by its twin."""
-    room_map = read_map(config.map)
-    tables = initial_tables(config, room_map)
+    learner = prepare(config, None)
+    tables, room_map = learner.tables, learner.room_map
     q, logits, visits = (table.copy() for table in tables)
     q, logits = q.astype(float), logits.astype(float)
-    draws = draw_block(config, 0)
-    labels, explore_at, explore_action = draws
-    learn_block(config, room_map, compiled_reward(reward(config.reward)), tables, draws, 0, 7)
-    learn_block(
-        config, room_map, compiled_reward(reward(config.reward)), tables, draws, 7, iterations
-    )
-    explore = dict(zip(explore_at.tolist(), explore_action.tolist(), strict=True))
-    twin.learn(config, room_map, q, logits, visits, labels[:iterations], explore)
+    samples = sample_block(config, 0)
+    learn_block(learner, samples, 0, 7)
+    learn_block(learner, samples, 7, iterations)
+    explore = dict(zip(samples.explore_at.tolist(), samples.explore_action.tolist(), strict=True))
+    twin.learn(config, room_map, q, logits, visits, samples.labels[:iterations], explore)
     return tables, (q, logits, visits)
 
 
@@ -129,10 +126,11 @@ def test_compiled_rewards_are_the_librarys(name):
     rng = np.random.default_rng(3)
     log_q = twin.log_softmax(4 * rng.normal(size=(20, 6))).astype(f32)
     log_q[0] = np.log(1 / 6)  # a tie for accuracy
-    pay = compiled_reward(REWARDS[name])
+    reward_fn = compiled_reward(REWARDS[name])
     labels = rng.integers(6, size=20)
     library = reward("clipped-log" if name == "disdain" else name)(log_q, labels)
-    got = [pay(row, np.uint32(y), f32(-math.log(6))) for row, y in zip(log_q, labels, strict=True)]
+    log_p = f32(-math.log(6))
+    got = [reward_fn(row, np.uint32(y), log_p) for row, y in zip(log_q, labels, strict=True)]
     np.testing.assert_allclose(got, library, rtol=1e-4, atol=1e-6)
 
 

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from irrl.runs.run import Run
-from irrl.tasks import make_config, train
+from irrl.tasks import make_config, train_in
 
 pytestmark = pytest.mark.slow
 
@@ -15,8 +14,7 @@ def skills(folder, preset, reward, seeds, **settings):
     counts = []
     for seed in range(seeds):
         config = make_config("skills", preset, reward=reward, seed=seed, **settings)
-        run = Run.create(folder / f"{reward}-{seed}", config)
-        counts.append(train(run)["n_skills"])
+        counts.append(train_in(folder / f"{reward}-{seed}", config)["n_skills"])
     return counts
 
 

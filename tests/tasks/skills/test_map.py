@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from irrl.tasks.skills.figure import ceiling
+from irrl.tasks import make_config
+from irrl.tasks.skills.ceiling import ceiling, most_skills
 from irrl.tasks.skills.map import ACTIONS, map_text, read_map
 
 
@@ -39,8 +40,8 @@ def test_the_start_can_be_marked():
     assert read_map("...\n.S.\n").start == 4
 
 
-def test_painting_puts_values_in_their_cells():
-    grid = read_map("S.#\n#..\n").paint(np.array([1.0, 2.0, 3.0, 4.0]))
+def test_a_grid_has_values_in_their_cells():
+    grid = read_map("S.#\n#..\n").to_grid(np.array([1.0, 2.0, 3.0, 4.0]))
     np.testing.assert_array_equal(grid, [[1, 2, np.nan], [np.nan, 3, 4]])
 
 
@@ -73,9 +74,15 @@ def test_maps_from_files(tmp_path):
 
 
 def test_ceilings_are_those_of_the_best_assignment():
-    assert ceiling(read_map("large"), 128, 20) == pytest.approx(2 ** (7 - 50 / 128))
-    assert ceiling(read_map("small"), 24, 8) == pytest.approx(24 / 2 ** (4 / 24))
-    assert ceiling(read_map("S\n"), 4, 3) == 1.0
-    assert ceiling(read_map("S.......\n"), 4, 7) == 4.0
-    # with a single other cell it pays to leave some codes at the start
-    assert ceiling(read_map("S.\n"), 4, 3) == pytest.approx(2**0.5)
+    assert most_skills(read_map("large"), 128, 20) == pytest.approx(2 ** (7 - 50 / 128))
+    assert most_skills(read_map("small"), 24, 8) == pytest.approx(24 / 2 ** (4 / 24))
+    assert most_skills(read_map("S\n"), 4, 3) == 1.0
+    assert most_skills(read_map("S.......\n"), 4, 7) == 4.0
+    # with a single other cell it is better to leave some codes at the start
+    assert most_skills(read_map("S.\n"), 4, 3) == pytest.approx(2**0.5)
+
+
+def test_the_ceiling_of_a_configuration_is_that_of_its_map_codes_and_horizon():
+    assert ceiling(make_config("skills", "fast")) == pytest.approx(97.6, abs=0.05)
+    assert ceiling(make_config("skills", "small-map")) == pytest.approx(21.4, abs=0.05)
+    assert ceiling(make_config("skills", "small-map", horizon=1)) < 4

@@ -1,11 +1,15 @@
-"""The slow and obvious twin of the compiled loop: one array operation per sentence of the paper."""
+"""The slow and obvious twin of the compiled loop: the losses are written down and differentiated.
+
+It takes nothing from the loop it is to check but the order of its random numbers: steps are those
+of `torch.optim.SGD` on the gradients of `torch`, targets are sums over n-step returns, in double
+precision.
+"""
 
 import numpy as np
+import torch
 
 from irrl.rewards import disagreement, log_mean_exp, reward
 from irrl.tasks.skills.map import ACTIONS
-from irrl.tasks.skills.tables import bonus_weights
-from irrl.tasks.skills.train import policy_step, posterior_step
 
 
 def log_softmax(logits):
@@ -18,56 +22,87 @@ def learn(config, room_map, q, logits, visits, labels, explore):
 
     ``explore`` maps the number of a step to the random action taken there.
     """
-    weights = bonus_weights(config).astype(float)
-    step = 0
+    q_table, logit_table = (torch.from_numpy(x).requires_grad_() for x in (q, logits))
+    policy = torch.optim.SGD([q_table], lr=config.learning_rate)
+    discriminator = torch.optim.SGD([logit_table], lr=config.discriminator_learning_rate)
+    numbered_steps = iter(range(labels.size * config.horizon))
     for codes in labels.astype(int):
         # trajectory = rollout(policy, label)
-        preference = np.einsum("c,cym->ym", weights, q).reshape(
-            config.codes, len(room_map.cells), len(ACTIONS)
-        )
-        trajectories = []
-        for code in codes:
-            cell, moves = room_map.start, []
-            for _ in range(config.horizon):
-                action = explore.get(step, int(preference[code, cell].argmax()))
-                moves.append(cell * len(ACTIONS) + action)
-                cell = int(room_map.next_cell[moves[-1]])
-                step += 1
-            trajectories.append((moves, cell))
-        ends = np.array([cell for _, cell in trajectories])
+        best = greedy_actions(config, room_map, q)
+        walks = [walk(config, room_map, best[y], explore, numbered_steps) for y in codes]
+        moves = np.array([taken for taken, _ in walks])  # (batch, horizon)
+        ends = np.array([cell for _, cell in walks])
         np.add.at(visits, ends, 1)
 
         # reward = shape(log q(y | trajectory), log p(y))
-        log_probs = log_softmax(logits[:, ends])
-        if config.reward == "disdain":
-            skill_rewards = reward("clipped-log")(log_probs, codes)
-        else:
-            skill_rewards = reward(config.reward)(log_mean_exp(np, log_probs), codes)
-        rewards = [skill_rewards]
-        if config.bonus == "disagreement":
-            rewards.append(disagreement(log_probs))
-        if config.bonus == "visits":
-            rewards.append(1.0 / np.sqrt(visits[ends]))
+        rewards = rewards_of(config, log_softmax(logits[:, ends]), codes, visits[ends])
 
         # policy <- trajectory, reward
-        gradient = np.zeros_like(q)
-        for channel, paid in enumerate(rewards):
-            for code, (moves, _), r in zip(codes, trajectories, paid, strict=True):
-                target = r
-                for t in reversed(range(config.horizon)):
-                    if t < config.horizon - 1:
-                        after = moves[t + 1] // len(ACTIONS)
-                        greedy = after * len(ACTIONS) + preference[code, after].argmax()
-                        value = q[channel, code, greedy]
-                        mix = (1 - config.lambda_) * value + config.lambda_ * target
-                        target = config.discount * mix
-                    gradient[channel, code, moves[t]] += target - q[channel, code, moves[t]]
-        q += policy_step(config) * gradient
+        targets = np.stack(
+            [q_lambda_targets(config, room_map, r, q[c, codes], best[codes], moves)
+             for c, r in enumerate(rewards)]
+        )  # fmt: skip
+        taken = q_table[:, torch.from_numpy(codes)[:, None], torch.from_numpy(moves)]
+        squared_errors = (torch.from_numpy(targets) - taken) ** 2  # (channels, batch, horizon)
+        descend(policy, squared_errors.sum(dim=(0, 2)).mean())
 
         # discriminator <- trajectory, label
-        for member in range(len(logits)):
-            posterior = np.exp(log_probs[member])
-            for b, (code, cell) in enumerate(zip(codes, ends, strict=True)):
-                if cell != room_map.start:
-                    one_hot = np.arange(config.codes) == code
-                    logits[member, cell] -= posterior_step(config) * (posterior[b] - one_hot)
+        log_probs = torch.log_softmax(logit_table[:, ends], dim=-1)  # (members, batch, codes)
+        cross_entropy = -log_probs[:, np.arange(len(codes)), codes]
+        learns = torch.from_numpy(ends != room_map.start)  # the start is held uniform
+        descend(discriminator, (cross_entropy * learns).mean())
+
+
+def descend(optimiser, loss):
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+
+
+def greedy_actions(config, room_map, q):
+    """The best action of each code in each cell by the weighted sum of the tables."""
+    weights = [1.0] if config.bonus == "none" else [1.0, config.bonus_weight]
+    preference = sum(w * table for w, table in zip(weights, q, strict=True))
+    return preference.reshape(config.codes, len(room_map.cells), len(ACTIONS)).argmax(axis=-1)
+
+
+def walk(config, room_map, best, explore, numbered_steps):
+    """The moves of an episode, and the cell it ends in."""
+    cell, moves = room_map.start, []
+    for _ in range(config.horizon):
+        action = explore.get(next(numbered_steps), best[cell])
+        moves.append(cell * len(ACTIONS) + action)
+        cell = int(room_map.next_cell[moves[-1]])
+    return moves, cell
+
+
+def rewards_of(config, log_probs, codes, visits):
+    """Of the skill and, if there is one, of the bonus; each of shape (batch,)."""
+    name = "clipped-log" if config.reward == "disdain" else config.reward
+    of_skill = reward(name)(log_mean_exp(np, log_probs), codes)
+    of_bonus = {
+        "none": list,
+        "disagreement": lambda: [disagreement(log_probs)],
+        "visits": lambda: [1.0 / np.sqrt(visits)],
+    }[config.bonus]
+    return [of_skill, *of_bonus()]
+
+
+def q_lambda_targets(config, room_map, rewards, q, best, moves):
+    """Peng's targets by their definition: n-step returns, weighted by powers of lambda.
+
+    ``q`` (batch, moves) and ``best`` (batch, cells) are those of the code of each episode. All
+    but the last step have the reward 0, and nothing follows the last.
+    """
+    batch, horizon = moves.shape
+    rows, cells_after = np.arange(batch), room_map.next_cell[moves].astype(int)
+    best_moves = cells_after * len(ACTIONS) + best[rows[:, None], cells_after]
+    values_after = q[rows[:, None], best_moves]  # of the cell that each move leads to
+    targets = np.zeros((batch, horizon))
+    for t in range(horizon):
+        left = horizon - t
+        for n in range(1, left):
+            bootstrapped = config.discount**n * values_after[:, t + n - 1]
+            targets[:, t] += (1 - config.lambda_) * config.lambda_ ** (n - 1) * bootstrapped
+        targets[:, t] += config.lambda_ ** (left - 1) * config.discount ** (left - 1) * rewards
+    return targets

@@ -1,1 +1,0 @@
-"""Object counting: an agent walks around a table until it can tell how many cubes lie on it."""

@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from irrl.runs.config import SCHEDULES, Config, setting, share_left
 from irrl.errors import UserError
+from irrl.runs.config import SCHEDULES, Config, setting, share_left
 from irrl.tasks.counting.scene import RESOLUTION, VIEWS
 
 PRIORS = ("sampler", "uniform")
-WALKERS = ("learned", "stay", "random", "sweep")
+SCRIPTED = ("stay", "random", "sweep")
+BEHAVIOUR_POLICIES = ("learned", *SCRIPTED)
 ENCODERS = ("small", "resnet18")
 CORES = ("rnn", "gru")
 SUPERVISIONS = ("last", "all")
+NORMALISATIONS = ("none", "scale", "standardise")
 
 
 @dataclass(frozen=True)
@@ -26,25 +28,25 @@ class CountingConfig(Config):
     task: ClassVar[str] = "counting"
     length: ClassVar[str] = "episodes"
     testable: ClassVar[tuple[str, ...]] = ("scenes", "eval_scenes")
-    yardsticks: ClassVar[tuple[str, ...]] = WALKERS[1:]
+    may_change: ClassVar[tuple[str, ...]] = ("device", "scenes", "backbone_weights")
 
-    reward: str = setting("clipped-linear", "what the policy is paid; see `irrl rewards`")
-    seed: int = setting(0, "root of every random stream")
     oracle: str | None = setting(
-        None, "folder of a converged run whose frozen model pays in place of the one that learns"
+        None,
+        "folder of a converged run whose frozen model is the discriminator of the reward, in place "
+        "of the one that learns",
     )
 
     scenes: str = setting("scenes", "folder made by `irrl data scenes`")
     train_scenes: int | None = setting(None, "train on the first so many; all if left open")
     eval_scenes: int | None = setting(None, "evaluate on the first so many; all if left open")
-    resolution: int = setting(256, "side of the pictures; they must have been painted so")
+    resolution: int = setting(256, "side of the pictures; they must have been rendered so")
     prior: str = setting(
-        "sampler", "p(count) in the reward: sampler (as scenes are drawn) or uniform"
+        "sampler", "p(count) in the reward: sampler (as scenes are sampled) or uniform"
     )
-    walker: str = setting(
+    behaviour_policy: str = setting(
         "learned",
-        "who walks: learned (the policy), or a yardstick: stay (stops at once), random (right, "
-        "left or stop, each with probability 1/3), sweep (always right, as far as it goes)",
+        "learned, or a scripted baseline: stay (stops at once), random (right, left or stop, each "
+        "with probability 1/3), sweep (always right, as far as it goes)",
     )
     max_moves: int = setting(6, "moves after which an episode ends by itself")
 
@@ -71,29 +73,29 @@ class CountingConfig(Config):
 
     episodes: int = setting(2_000_000, "episodes of the run")
     batch_episodes: int = setting(40, "episodes between two rounds of updates")
-    ppo_passes: int = setting(10, "passes over these episodes")
+    n_epochs: int = setting(10, "passes of PPO over these episodes")
     minibatch_episodes: int = setting(40, "episodes in an update")
-    learning_rate: float = setting(1e-4, "Adam's step size")
+    learning_rate: float = setting(1e-4, "Adam's learning rate")
     adam_epsilon: float = setting(1e-5, "Adam's epsilon")
-    schedule: str = setting("constant", "step size over the run: constant or cosine (to zero)")
+    schedule: str = setting("constant", "learning rate over the run: constant or cosine (to zero)")
     discount: float = setting(0.99, "what a move leaves of the reward")
     final_discount: float | None = setting(
         None,
         "the same at the end of the run, approached evenly: first learn to count, then to hurry; "
         "as at the beginning if left open",
     )
-    lambda_: float = setting(
-        0.99, "how far the reward counts as it came, and not as the value head expects"
-    )
+    lambda_: float = setting(0.99, "lambda of generalised advantage estimation (GAE)")
     clip: float = setting(0.2, "how far an update may change the probability of an action")
-    entropy_weight: float = setting(0.01, "weight of the policy's entropy")
-    entropy_schedule: str = setting("constant", "that weight over the run: constant or cosine")
-    value_weight: float = setting(0.5, "weight of the value head's loss")
-    max_gradient: float = setting(0.5, "longest gradient; longer ones are shortened to it")
+    entropy_coef: float = setting(0.01, "coefficient of the policy's entropy")
+    entropy_schedule: str = setting("constant", "that coefficient over the run: constant or cosine")
+    value_coef: float = setting(0.5, "coefficient of the value head's loss")
+    max_grad_norm: float = setting(0.5, "longest gradient; longer ones are shortened to it")
     move_cost: float = setting(0.0, "taken from the reward for each move, beside the discount")
     supervision: str = setting("last", "answer after the last view only, or after all")
-    normalise_advantage: bool = setting(
-        False, "shift and scale advantages to mean 0 and deviation 1 in a batch"
+    normalise_advantage: str = setting(
+        "none",
+        "advantages of a batch: none (as they are), scale (to standard deviation 1) or standardise "
+        "(to mean 0 as well)",
     )
 
     evaluate_every: int = setting(20_000, "episodes between two rows of metrics.jsonl")
@@ -105,18 +107,19 @@ class CountingConfig(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.require_single_reward(self.reward)
+        self.require_single_reward()
         self.require_known(
             prior=PRIORS,
-            walker=WALKERS,
+            behaviour_policy=BEHAVIOUR_POLICIES,
             encoder=ENCODERS,
             core=CORES,
             supervision=SUPERVISIONS,
             schedule=SCHEDULES,
             entropy_schedule=SCHEDULES,
+            normalise_advantage=NORMALISATIONS,
         )
         self.require(
-            "encoder_halvings embedding width episodes batch_episodes ppo_passes "
+            "encoder_halvings embedding width episodes batch_episodes n_epochs "
             "minibatch_episodes evaluate_every checkpoint_every parts",
             lambda v: v >= 1,
             "at least 1",
@@ -125,11 +128,11 @@ class CountingConfig(Config):
             "train_scenes eval_scenes", lambda v: v is None or v >= 1, "at least 1, or left open"
         )
         self.require(
-            "seed head_width learning_rate entropy_weight value_weight move_cost initial_policy",
+            "seed head_width learning_rate entropy_coef value_coef move_cost initial_policy",
             lambda v: v >= 0,
             "zero or positive",
         )
-        self.require("adam_epsilon max_gradient clip", lambda v: v > 0, "positive")
+        self.require("adam_epsilon max_grad_norm clip", lambda v: v > 0, "positive")
         self.require("discount lambda_", lambda v: 0 <= v <= 1, "between 0 and 1")
         self.require(
             "final_discount", lambda v: v is None or 0 <= v <= 1, "between 0 and 1, or left open"
@@ -154,8 +157,11 @@ class CountingConfig(Config):
             raise UserError("scenes must be a folder made by `irrl data scenes`, got nothing")
         if self.oracle == "":
             raise UserError("oracle must be the folder of a run, got nothing")
-        if self.oracle and not self.learns_to_walk:
-            raise UserError(f"walker {self.walker} does not learn: an oracle would pay nobody")
+        if self.oracle and not self.learns_policy:
+            raise UserError(
+                f"behaviour-policy {self.behaviour_policy} does not learn: an oracle would reward "
+                "nobody"
+            )
 
     def _check_encoder(self) -> None:
         if self.backbone_weights is not None and self.encoder != "resnet18":
@@ -182,16 +188,16 @@ class CountingConfig(Config):
         return tuple(int(width) for width in self.encoder_widths.split(","))
 
     @property
-    def learns_to_walk(self) -> bool:
-        return self.walker == "learned"
+    def learns_policy(self) -> bool:
+        return self.behaviour_policy == "learned"
 
-    def step_size_at(self, episode: int) -> float:
-        """Adam's step size after so many episodes."""
+    def learning_rate_at(self, episode: int) -> float:
+        """Adam's learning rate after so many episodes."""
         return self.learning_rate * share_left(self.schedule, episode, self.episodes)
 
-    def entropy_weight_at(self, episode: int) -> float:
-        """Weight of the policy's entropy after so many episodes."""
-        return self.entropy_weight * share_left(self.entropy_schedule, episode, self.episodes)
+    def entropy_coef_at(self, episode: int) -> float:
+        """Coefficient of the policy's entropy after so many episodes."""
+        return self.entropy_coef * share_left(self.entropy_schedule, episode, self.episodes)
 
     def discount_at(self, episode: int) -> float:
         """What a move leaves of the reward after so many episodes."""

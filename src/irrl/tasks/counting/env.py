@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from irrl.tasks.counting.render import Painter, check_resolution, shrink
+from irrl.tasks.counting.render import Renderer, check_resolution, shrink
 from irrl.tasks.counting.scene import GOALS, RESOLUTION, VIEWS, Scene, sample_scene
 
 ROTATE_RIGHT, ROTATE_LEFT, STOP = range(3)
@@ -29,7 +29,7 @@ class ObjectCounting(gym.Env[Any, Any]):
     `Discrete(4)`, what to count: small red, small blue, medium red or medium blue cubes.
 
     ## Rewards
-    Always 0. The reward is internal: pay `irrl.reward(name)(log_probs, label)` on the last
+    Always 0. The reward is internal: give `irrl.reward(name)(log_probs, label)` on the last
     transition, with the log-probabilities that your discriminator gives the 7 counts after all
     observations of the episode.
 
@@ -61,7 +61,7 @@ class ObjectCounting(gym.Env[Any, Any]):
         self.action_space = spaces.Discrete(3)
         image = spaces.Box(0, 255, (resolution, resolution, 3), np.uint8)
         self.observation_space = spaces.Dict({"image": image, "goal": spaces.Discrete(len(GOALS))})
-        self._painter = Painter()
+        self._renderer = Renderer()
         self._scene: Scene | None = None
         self._view = self._moves = 0
 
@@ -69,8 +69,8 @@ class ObjectCounting(gym.Env[Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         super().reset(seed=seed)
-        self._scene = sample_scene(self.np_random, self._painter.visible)
-        self._painter.place(self._scene)
+        self._scene = sample_scene(self.np_random, self._renderer.visible)
+        self._renderer.place(self._scene)
         self._view = self._moves = 0
         return self._observation(), self._info()
 
@@ -89,14 +89,14 @@ class ObjectCounting(gym.Env[Any, Any]):
         return self._observation(), 0.0, bool(ended), False, info
 
     def render(self) -> Any:
-        return self._painter.paint(self._view) if self.render_mode == "rgb_array" else None
+        return self._renderer.render(self._view) if self.render_mode == "rgb_array" else None
 
     def close(self) -> None:
-        self._painter.close()
+        self._renderer.close()
 
     def _observation(self) -> Observation:
         assert self._scene is not None
-        picture = self._painter.paint(self._view)
+        picture = self._renderer.render(self._view)
         return {"image": shrink(picture, self.resolution), "goal": self._scene.goal}
 
     def _info(self) -> dict[str, Any]:

@@ -1,57 +1,57 @@
-"""What a model is worth: right and well-founded answers, moves, the health of its count head."""
-
-from typing import Any
+"""How good a model is: right and well-founded answers, moves, the health of its count head."""
 
 import numpy as np
 
-from irrl.diagnostics import discriminator_health
-from irrl.errors import UserError
-from irrl.nn.models import Arrays, device_to_look
+from irrl.diagnostics import discriminator_health, require_finite
+from irrl.nn.models import device_to_look
 from irrl.nn.parallel import Map, parts_in_parallel
-from irrl.rewards import reward
+from irrl.runs.checkpoint import Checkpoint
+from irrl.tasks.contract import Metrics
 from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.counting.data import Split, load_split
 from irrl.tasks.counting.dataset import Scenes
 from irrl.tasks.counting.model import Model
-from irrl.tasks.counting.rollout import Trajectory, draw_evaluation, rollout
+from irrl.tasks.counting.rollout import Trajectory, rollout, sample_evaluation
 from irrl.tasks.counting.scene import VIEWS, count_prior
 from irrl.tasks.counting.state import restored_model
 
 CHUNK = 50  # scenes at a time
 
 
-def evaluate(config: CountingConfig, model: Model, split: Split, each: Map = map) -> dict[str, Any]:
-    """Metrics of greedy episodes, one for each scene. Changes nothing."""
-    draws = draw_evaluation(config, config.seed, np.arange(len(split)))
+def evaluate(config: CountingConfig, checkpoint: Checkpoint) -> Metrics:
+    """Metrics of a checkpoint on the evaluation scenes."""
+    split, device = load_split(config, "eval"), device_to_look(config.device)
+    model = restored_model(config, checkpoint.arrays, device)
+    with parts_in_parallel(device, config.parts) as each:
+        return evaluate_model(model, split, checkpoint.step, each)
 
-    def walk(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        trajectory = rollout(model, split, draws.part(start, start + CHUNK), greedy=True)
+
+def evaluate_model(model: Model, split: Split, step: int, each: Map = map) -> Metrics:
+    """Metrics of greedy episodes, one for each scene. Changes nothing."""
+    config = model.config
+    inputs = sample_evaluation(config, config.seed, np.arange(len(split)))
+
+    def play(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        trajectory = rollout(model, split, inputs.part(start, start + CHUNK), greedy=True)
         founded = saw_all_goals(split.scenes, trajectory)
         return trajectory.log_count.cpu().numpy(), trajectory.lengths.cpu().numpy(), founded
 
-    found = each(walk, range(0, len(split), CHUNK))
-    log_count, lengths, founded = (np.concatenate(x) for x in zip(*found, strict=True))
-    require_finite(log_count)
+    played = each(play, range(0, len(split), CHUNK))
+    log_count, lengths, founded = (np.concatenate(x) for x in zip(*played, strict=True))
+    require_finite(step, log_count)
     right = log_count.argmax(axis=1) == split.labels
-    health = discriminator_health(
-        log_count, split.labels, reward(config.reward, validate=False), log_prior_of(config)
-    )
+    reward_fn = config.reward_fn(validate=False)
+    health = discriminator_health(log_count, split.labels, reward_fn, log_prior_of(config))
     return {
-        "accuracy": health.pop("discriminator_accuracy"),
-        "well_founded": 100.0 * float((right & founded).mean()),
+        "accuracy_percent": health.pop("discriminator_accuracy_percent"),
+        "well_founded_percent": 100.0 * float((right & founded).mean()),
         "moves": float(lengths.mean() - 1.0),
         **health,
     }
 
 
-def require_finite(log_count: np.ndarray) -> None:
-    if not np.isfinite(log_count).all():
-        raise UserError(
-            "training came apart: its posteriors are not finite; a smaller learning-rate helps"
-        )
-
-
 def log_prior_of(config: CountingConfig) -> np.ndarray:
+    """log p(count), (7,)."""
     return np.log(count_prior(uniform=config.prior == "uniform"))
 
 
@@ -70,11 +70,3 @@ def saw_all_goals(scenes: Scenes, trajectory: Trajectory) -> np.ndarray:
     chosen = scenes.at(trajectory.scenes)
     visible = chosen.seen & visited[:, :, None]
     return np.all(visible.any(axis=1) | ~chosen.is_goal, axis=1)
-
-
-def evaluate_arrays(config: CountingConfig, arrays: Arrays) -> dict[str, Any]:
-    """Metrics of the arrays of a checkpoint, on the evaluation scenes."""
-    device = device_to_look(config.device)
-    model = restored_model(config, arrays, device)
-    with parts_in_parallel(device, config.parts) as each:
-        return evaluate(config, model, load_split(config, "eval"), each)

@@ -1,11 +1,11 @@
-"""Pictures of all views of all scenes, painted once, mapped into memory when training.
+"""Pictures of all views of all scenes, rendered once, mapped into memory when training.
 
 Beside the scenes of a folder:
 
 images-64/train.bin    bytes of shape (scenes, 12 views, 64, 64, 3)
 images-64/train.json   format version, the scenes they show, SHA-256 of each chunk that is finished
 
-Pictures are painted at 256 x 256 and averaged down, so that small ones are smooth, and equal to
+Pictures are rendered at 256 x 256 and averaged down, so that small ones are smooth, and equal to
 what the environment ``irrl/ObjectCounting-v0`` shows.
 """
 
@@ -17,33 +17,29 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from irrl.runs.checkpoint import to_json_bytes, write_atomic
 from irrl.errors import UserError
-from irrl.runs.run import exclusive, read_json
+from irrl.runs.files import exclusive, read_json, to_json_bytes, write_atomic
+from irrl.runs.workers import in_processes
 from irrl.tasks.counting.dataset import (
     CHUNK,
-    PARTS,
     SPLITS,
-    Plan,
-    Progress,
     Record,
     Scenes,
     finished_record,
     load_scenes,
-    scenes_bytes,
 )
-from irrl.tasks.counting.render import Painter, check_resolution, shrink
+from irrl.tasks.counting.generate import Progress
+from irrl.tasks.counting.render import Renderer, check_resolution, shrink
 from irrl.tasks.counting.scene import VIEWS
-from irrl.runs.workers import in_processes
 
 VERSION = 1
 BLOCK = 1 << 20
 
 Digests = list[str | None]
-"""The SHA-256 of each chunk, None for those not painted yet."""
+"""The SHA-256 of each chunk, None for those not rendered yet."""
 
 
-class Store(NamedTuple):
+class ImageStore(NamedTuple):
     """Where the pictures of a split are, and what they show."""
 
     folder: Path
@@ -82,25 +78,9 @@ def bytes_per_scene(resolution: int) -> int:
     return VIEWS * resolution**2 * 3
 
 
-def bytes_needed(folder: Path, plan: Plan, resolution: int | None) -> int:
-    """What scenes, and their pictures if wanted, will still take of the disk, at most."""
-    there = [*folder.glob("*.safetensors"), *(folder / PARTS).glob("*")]
-    needed = scenes_bytes(plan)
-    if resolution:
-        there += images_folder(folder, resolution).glob("*")
-        needed += plan.total * bytes_per_scene(resolution)
-    return max(needed - sum(map(_bytes_taken, there)), 0)
-
-
-def _bytes_taken(path: Path) -> int:
-    """Of the disk: a file that was given its size, but not yet its content, takes less."""
-    status = path.stat()
-    return min(512 * getattr(status, "st_blocks", status.st_size), status.st_size)
-
-
-def open_store(folder: Path, split: str, resolution: int) -> Store:
+def open_store(folder: Path, split: str, resolution: int) -> ImageStore:
     check_resolution(resolution)
-    return Store(folder, finished_record(folder, split), split, resolution)
+    return ImageStore(folder, finished_record(folder, split), split, resolution)
 
 
 # --- reading ---
@@ -111,7 +91,18 @@ def open_images(folder: str | Path, split: str, resolution: int, verify: bool = 
 
     That they are complete and show these scenes is always checked; with ``verify`` every byte.
     """
-    store = open_store(Path(folder), split, resolution)
+    store = find_images(Path(folder), split, resolution)
+    if verify and None in (found := _verified(store, read_digests(store))):
+        raise UserError(
+            f"{store.data} is damaged: chunk {found.index(None)} has not the SHA-256 in "
+            f"{store.manifest.name}; {store.again} mends it"
+        )
+    return np.memmap(store.data, np.uint8, "r", shape=store.shape)
+
+
+def find_images(folder: Path, split: str, resolution: int) -> ImageStore:
+    """Where the pictures of a split are, if they are complete. Reads no picture."""
+    store = open_store(folder, split, resolution)
     if not store.manifest.is_file() or not store.data.is_file():
         raise UserError(
             f"{folder} has no {split} pictures of {resolution} x {resolution}; {store.again} "
@@ -129,15 +120,10 @@ def open_images(folder: str | Path, split: str, resolution: int, verify: bool = 
             f"{store.data} is cut short or too long: {size} bytes, not {store.size}; "
             f"{store.again} mends it"
         )
-    if verify and None in (found := _verified(store, digests)):
-        raise UserError(
-            f"{store.data} is damaged: chunk {found.index(None)} has not the SHA-256 in "
-            f"{store.manifest.name}; {store.again} mends it"
-        )
-    return np.memmap(store.data, np.uint8, "r", shape=store.shape)
+    return store
 
 
-def read_digests(store: Store) -> Digests:
+def read_digests(store: ImageStore) -> Digests:
     content = read_json(store.manifest)
     remove = f"remove {store.data.parent} and run {store.again}"
     if not isinstance(content, dict) or not isinstance(content.get("sha256"), list):
@@ -153,14 +139,14 @@ def read_digests(store: Store) -> Digests:
     return content["sha256"]
 
 
-def chunks(store: Store) -> list[tuple[int, int]]:
+def chunks(store: ImageStore) -> list[tuple[int, int]]:
     """The first scene of each chunk, and the one after its last."""
     count = store.shape[0]
     return [(first, min(first + CHUNK, count)) for first in range(0, count, CHUNK)]
 
 
-def _verified(store: Store, digests: Sequence[str | None]) -> Digests:
-    """The digests of chunks that are as they were painted, None for all others."""
+def _verified(store: ImageStore, digests: Sequence[str | None]) -> Digests:
+    """The digests of chunks that are as they were rendered, None for all others."""
     each = bytes_per_scene(store.resolution)
     verified: Digests = []
     with open(store.data, "rb") as file:
@@ -178,11 +164,11 @@ def _digest(file: BinaryIO, start: int, size: int) -> str:
     return digest.hexdigest()
 
 
-# --- painting ---
+# --- rendering ---
 
 
-class Piece(NamedTuple):
-    """A chunk of scenes to paint, and where in a file their pictures go."""
+class ImageChunk(NamedTuple):
+    """Some scenes to render, and where in a file their pictures go."""
 
     number: int
     scenes: Scenes
@@ -197,14 +183,14 @@ def make_images(
     workers: int = 1,
     on_progress: Progress = lambda name, done, total: None,
 ) -> None:
-    """Paint what is missing or damaged of the pictures of a folder of scenes."""
+    """Render what is missing or damaged of the pictures of a folder of scenes."""
     for split in SPLITS:
         store = open_store(folder, split, resolution)
         with exclusive(folder, "written"):
-            _paint_split(store, load_scenes(folder, split), workers, on_progress)
+            _render_split(store, load_scenes(folder, split), workers, on_progress)
 
 
-def _paint_split(store: Store, scenes: Scenes, workers: int, on_progress: Progress) -> None:
+def _render_split(store: ImageStore, scenes: Scenes, workers: int, on_progress: Progress) -> None:
     store.data.parent.mkdir(exist_ok=True)
     digests: Digests = [None] * len(chunks(store))
     if store.manifest.exists():
@@ -215,28 +201,28 @@ def _paint_split(store: Store, scenes: Scenes, workers: int, on_progress: Progre
     _write_manifest(store, digests)
     each = bytes_per_scene(store.resolution)
     missing = [
-        Piece(number, scenes.part(first, last), store.resolution, store.data, first * each)
+        ImageChunk(number, scenes.part(first, last), store.resolution, store.data, first * each)
         for number, (first, last) in enumerate(chunks(store))
         if digests[number] is None
     ]
-    done = len(scenes) - sum(len(piece.scenes) for piece in missing)
-    for piece, digest in in_processes(paint_piece, missing, workers):
-        digests[piece.number] = digest
+    done = len(scenes) - sum(len(chunk.scenes) for chunk in missing)
+    for chunk, digest in in_processes(render_chunk, missing, workers):
+        digests[chunk.number] = digest
         _write_manifest(store, digests)
-        done += len(piece.scenes)
+        done += len(chunk.scenes)
         on_progress(f"{store.split} pictures", done, len(scenes))
 
 
-def paint_piece(piece: Piece) -> str:
-    """Paint all views of some scenes into their place in a file; returns the SHA-256 of it."""
+def render_chunk(chunk: ImageChunk) -> str:
+    """Render all views of some scenes into their place in a file; returns the SHA-256 of it."""
     digest = hashlib.sha256()
-    pictures = np.empty((VIEWS, piece.resolution, piece.resolution, 3), np.uint8)
-    with Painter() as painter, open(piece.path, "r+b") as file:
-        file.seek(piece.start)
-        for number in range(len(piece.scenes)):
-            painter.place(piece.scenes.scene(number))
+    pictures = np.empty((VIEWS, chunk.resolution, chunk.resolution, 3), np.uint8)
+    with Renderer() as renderer, open(chunk.path, "r+b") as file:
+        file.seek(chunk.start)
+        for number in range(len(chunk.scenes)):
+            renderer.place(chunk.scenes.scene(number))
             for view in range(VIEWS):
-                pictures[view] = shrink(painter.paint(view), piece.resolution)
+                pictures[view] = shrink(renderer.render(view), chunk.resolution)
             file.write(pictures.data)
             digest.update(pictures.data)
         file.flush()
@@ -244,7 +230,7 @@ def paint_piece(piece: Piece) -> str:
     return digest.hexdigest()
 
 
-def _write_manifest(store: Store, digests: Digests) -> None:
+def _write_manifest(store: ImageStore, digests: Digests) -> None:
     content = {
         "version": VERSION,
         "scenes_sha256": store.record.sha256[store.split],

@@ -1,4 +1,4 @@
-"""The network of object counting: it sees views, remembers them, walks, and tells how many.
+"""The network of object counting: it sees views, remembers them, acts, and tells how many.
 
 One trunk (encoder and recurrent core) is shared by three heads: policy, value and count. The count
 head is the discriminator, q(count | views so far).
@@ -21,12 +21,12 @@ CUBES_FROM_TO = 0.22, 0.78
 """Between these rows, as shares of a picture, all cubes on the table lie."""
 PLACES = 16.0
 """By which the sum over all places of a picture is divided, for numbers of a size that learns."""
-GOALS_DIFFER = 0.3
-"""Deviation of the first scales and shifts by which goals differ."""
+GOAL_STD = 0.3
+"""Standard deviation of the first scales and shifts by which goals differ."""
 
 
-class Beliefs(NamedTuple):
-    """What the heads say after views: (..., 3), (...) and (..., 7)."""
+class Outputs(NamedTuple):
+    """Of the three heads: (..., 3), (...) and (..., 7)."""
 
     log_policy: Tensor
     value: Tensor
@@ -36,20 +36,20 @@ class Beliefs(NamedTuple):
 class Encoder(nn.Module):
     """From bytes (n, side, side, 3) to vectors (n, width), in two halves.
 
-    ``see`` is what never learns, and need be done but once for a picture; ``look`` is the rest, and
-    may look for the goal. Features that it leaves out (dropout) are drawn from a generator; without
-    one, none are.
+    ``frozen_features`` never learns, and need be done but once for a picture; ``encode`` is the
+    rest, and may look for the goal. Its dropout is sampled from a generator; without one, there is
+    none.
     """
 
-    def see(self, pictures: Tensor) -> Tensor:
+    def frozen_features(self, pictures: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def look(self, seen: Tensor, goals: Tensor, chance: torch.Generator | None) -> Tensor:
+    def encode(self, features: Tensor, goals: Tensor, generator: torch.Generator | None) -> Tensor:
         raise NotImplementedError
 
 
 class SmallEncoder(Encoder):
-    """A few convolutions, the sum of what they find, and a linear map. All of it learns.
+    """A few convolutions, the sum over all places, and a linear map. All of it learns.
 
     Only the rows in which cubes can be are looked at. Convolutions are told where in the picture
     they are, since a small cube near by and a medium one far away show as many pixels; and what to
@@ -66,21 +66,21 @@ class SmallEncoder(Encoder):
         )
         self.scale = nn.Embedding(len(GOALS), channels[1])
         self.shift = nn.Embedding(len(GOALS), channels[1])
-        self.describe = nn.Linear(channels[-1], config.width)
+        self.project = nn.Linear(channels[-1], config.width)
 
-    def see(self, pictures: Tensor) -> Tensor:
+    def frozen_features(self, pictures: Tensor) -> Tensor:
         first, last = (round(edge * pictures.shape[1]) for edge in CUBES_FROM_TO)
         return pictures[:, first:last]
 
-    def look(self, seen: Tensor, goals: Tensor, chance: torch.Generator | None) -> Tensor:
-        x = torch.cat([2.0 * as_floats(seen) - 1.0, whereabouts(seen)], dim=1)
+    def encode(self, features: Tensor, goals: Tensor, generator: torch.Generator | None) -> Tensor:
+        x = torch.cat([2.0 * as_floats(features) - 1.0, pixel_coordinates(features)], dim=1)
         first, *others = self.convolutions
         scale, shift = (table(goals)[..., None, None] for table in (self.scale, self.shift))
         x = functional.relu(first(x) * scale + shift)
         for convolution in others:
             x = functional.relu(convolution(x))
-        found = x.sum(dim=(2, 3)) / PLACES
-        return functional.relu(self.describe(left_out(found, self.dropout, chance)))
+        pooled = x.sum(dim=(2, 3)) / PLACES
+        return functional.relu(self.project(dropout(pooled, self.dropout, generator)))
 
 
 class ResNetEncoder(Encoder):
@@ -93,11 +93,11 @@ class ResNetEncoder(Encoder):
         self.conv1 = nn.Conv2d(CHANNELS, config.width, 3, padding=1)
         self.conv2 = nn.Conv2d(config.width, config.width, 3, padding=1)
 
-    def see(self, pictures: Tensor) -> Tensor:
+    def frozen_features(self, pictures: Tensor) -> Tensor:
         return self.backbone(as_floats(pictures))
 
-    def look(self, seen: Tensor, goals: Tensor, chance: torch.Generator | None) -> Tensor:
-        x = functional.elu(self.conv1(left_out(seen, self.dropout, chance)))
+    def encode(self, features: Tensor, goals: Tensor, generator: torch.Generator | None) -> Tensor:
+        x = functional.elu(self.conv1(dropout(features, self.dropout, generator)))
         return functional.elu(self.conv2(x)).mean(dim=(2, 3))
 
 
@@ -107,35 +107,43 @@ class Model(nn.Module):
         self.config = config
         encoders = {"small": SmallEncoder, "resnet18": ResNetEncoder}
         cells = {"rnn": nn.RNNCell, "gru": nn.GRUCell}
+        # The order of these layers is that in which `initial_model` samples their weights.
         self.encoder: Encoder = encoders[config.encoder](config)
         self.goal = nn.Embedding(len(GOALS), config.embedding)
         self.core = cells[config.core](config.width + config.embedding, config.width)
         if config.head_width:
-            self.ponder = nn.Linear(config.width + CLASSES, config.head_width)
-        self.act = nn.Linear(config.head_width or config.width, ACTIONS)
-        self.expect = nn.Linear(config.head_width or config.width, 1)
+            self.head_hidden = nn.Linear(config.width + CLASSES, config.head_width)
+        self.policy = nn.Linear(config.head_width or config.width, ACTIONS)
+        self.value = nn.Linear(config.head_width or config.width, 1)
         self.count = nn.Linear(config.width, CLASSES)
 
-    def remember(self, views: Tensor, goals: Tensor, state: Tensor | None) -> Tensor:
-        """The state after one more view, (n, width)."""
-        return self.core(torch.cat([views, self.goal(goals)], dim=1), state)
+    @property
+    def device(self) -> torch.device:
+        return self.count.weight.device
+
+    def next_state(self, view: Tensor, goals: Tensor, state: Tensor | None) -> Tensor:
+        """The hidden state after one more view, (n, width)."""
+        return self.core(torch.cat([view, self.goal(goals)], dim=1), state)
 
     def states(self, views: Tensor, goals: Tensor) -> Tensor:
-        """The states after each of some views, (steps, n, width)."""
+        """The hidden states after each of some views, (steps, n, width)."""
         states: list[Tensor] = []
         for view in views:
-            states.append(self.remember(view, goals, states[-1] if states else None))
+            states.append(self.next_state(view, goals, states[-1] if states else None))
         return torch.stack(states)
 
-    def beliefs(self, states: Tensor) -> Beliefs:
+    def outputs(self, states: Tensor) -> Outputs:
+        """What all heads make of hidden states (..., width)."""
         log_count = self.log_count(states)
         x = states
-        if self.config.head_width:  # who knows how sure he is, knows when to stop
-            x = torch.tanh(self.ponder(torch.cat([states, log_count.detach().exp()], dim=-1)))
-        log_policy = functional.log_softmax(self.act(x), dim=-1)
-        return Beliefs(log_policy, self.expect(x)[..., 0], log_count)
+        if self.config.head_width:  # the policy can tell from the posterior when to stop
+            posterior = log_count.detach().exp()
+            x = torch.tanh(self.head_hidden(torch.cat([states, posterior], dim=-1)))
+        log_policy = functional.log_softmax(self.policy(x), dim=-1)
+        return Outputs(log_policy, self.value(x)[..., 0], log_count)
 
     def log_count(self, states: Tensor) -> Tensor:
+        """log q(count | views so far), (..., 7)."""
         return functional.log_softmax(self.count(states), dim=-1)
 
 
@@ -144,29 +152,32 @@ def as_floats(pictures: Tensor) -> Tensor:
     return pictures.permute(0, 3, 1, 2).float() / 255.0
 
 
-def whereabouts(seen: Tensor) -> Tensor:
+def pixel_coordinates(pictures: Tensor) -> Tensor:
     """Row and column of each pixel of (n, rows, columns, 3), -1 to 1: (n, 2, rows, columns)."""
-    count, rows, columns, _ = seen.shape
+    count, rows, columns, _ = pictures.shape
     places = torch.meshgrid(
-        torch.linspace(-1.0, 1.0, rows, device=seen.device),
-        torch.linspace(-1.0, 1.0, columns, device=seen.device),
+        torch.linspace(-1.0, 1.0, rows, device=pictures.device),
+        torch.linspace(-1.0, 1.0, columns, device=pictures.device),
         indexing="ij",
     )
     # channels last, as the pictures lie in memory: convolutions are faster so
     return torch.stack(places, dim=-1).permute(2, 0, 1).expand(count, -1, -1, -1)
 
 
-def left_out(x: Tensor, share: float, chance: torch.Generator | None) -> Tensor:
-    """Dropout with random numbers of one's own: those of PyTorch depend on who drew before."""
-    if chance is None or share == 0.0:
+def dropout(x: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
+    """Dropout with a generator of its own: what PyTorch's drops depends on who sampled before."""
+    if generator is None or share == 0.0:
         return x
-    kept = torch.rand(x.shape, generator=chance, device=x.device) >= share
+    kept = torch.rand(x.shape, generator=generator, device=x.device) >= share
     return x * kept / (1.0 - share)
 
 
+# --- first weights ---
+
+
 def initial_model(config: CountingConfig, device: torch.device) -> Model:
-    """PyTorch's usual initialisation, drawn from the streams of the run; that of He et al. for the
-    small encoder's convolutions; the backbone from a file.
+    """PyTorch's usual initialisation, from the streams of the run; that of He et al. for the small
+    encoder's convolutions; the backbone from a file.
     """
     model = Model(config)
     if isinstance(model.encoder, ResNetEncoder):
@@ -179,14 +190,14 @@ def initial_model(config: CountingConfig, device: torch.device) -> Model:
             values = rng.standard_normal(tuple(parameter.shape))
         elif name.startswith(("encoder.scale.", "encoder.shift.")):
             middle = 1.0 if "scale" in name else 0.0
-            values = rng.normal(middle, GOALS_DIFFER, tuple(parameter.shape))
+            values = rng.normal(middle, GOAL_STD, tuple(parameter.shape))
         else:
             # A rectifier halves what passes; without making up for it, little comes out.
             gain = 6.0 if name.startswith("encoder.convolutions.") else 1.0
             bound = (gain / fan_in(model, name)) ** 0.5
             values = rng.uniform(-bound, bound, tuple(parameter.shape))
         parameter.data.copy_(torch.from_numpy(values))
-    for parameter in model.act.parameters():
+    for parameter in model.policy.parameters():
         parameter.data.mul_(config.initial_policy)
     return model.to(device)
 

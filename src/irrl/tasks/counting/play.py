@@ -1,129 +1,137 @@
 """Walks around the table, as a sheet and as an animation."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from irrl.errors import UserError
 from irrl.nn.models import device_to_look
-from irrl.analysis.plots import check_format, plt, save_figure
 from irrl.runs.run import Run
 from irrl.runs.seeding import stream
-from irrl.tasks.counting.config import CountingConfig
-from irrl.tasks.counting.data import Split, load_split
+from irrl.tasks.contract import Played
+from irrl.tasks.counting.data import Split, load_splits
 from irrl.tasks.counting.evaluate import saw_all_goals
-from irrl.tasks.counting.render import Painter
-from irrl.tasks.counting.rollout import draw_evaluation, rollout
+from irrl.tasks.counting.render import Renderer
+from irrl.tasks.counting.rollout import rollout, sample_evaluation
 from irrl.tasks.counting.scene import GOALS, Scene
 from irrl.tasks.counting.state import restored_model
 
 ACTION_NAMES = ("right →", "← left", "stop")
 WRONG, GUESSED = "#FF1744", "#B26A00"
+SCENES_IN_FIGURES = 2
+FRAMES_PER_SECOND = 2
+LAST_FRAMES = 3  # in which the answer stays
 
 
-class Episode(NamedTuple):
+class Walk(NamedTuple):
     """One scene as one run walked around it."""
 
     scene: Scene
     pictures: list[np.ndarray]  # of the views taken
     seen: list[int]  # goal cubes to be seen in each
     actions: list[str]  # what followed each
-    guess: int
+    answer: int
     founded: bool  # whether every goal cube was to be seen in some view
 
 
-def save_play(runs: Sequence[Run], images: int, seed: int, output: Path) -> list[Path]:
-    """Write the sheet, and the animation under the same name with .gif; returns both."""
-    check_format(output)
-    episodes = play_all(runs, images, seed)
-    moving = output.with_suffix(".gif")
-    paths = [save_figure(draw_sheet(runs, episodes), output)]
-    save_film(runs, episodes, moving)
-    return [*paths, moving]
+# --- what the contract of a task asks for ---
 
 
-def case_study(runs: Sequence[Run], images: int, seed: int) -> Figure:
-    """The sheet (fig:object-counting-cases): scenes drawn at random, not chosen."""
-    return draw_sheet(runs, play_all(runs, images, seed))
+def play(runs: Sequence[Run], episodes: int, seed: int) -> Played:
+    """How each run walks around the same scenes, sampled by the seed."""
+    walks = walk_all(runs, episodes, seed)
+    return Played(plot_sheet(runs, walks), animate(runs, walks), FRAMES_PER_SECOND)
 
 
-def play_all(runs: Sequence[Run], images: int, seed: int) -> list[list[Episode]]:
-    """How each run walks around the same scenes."""
-    configs = [CountingConfig.from_settings(run.settings) for run in runs]
-    splits = [load_split(config, "eval") for config in configs]
+def case_study(runs: Sequence[Run], seed: int) -> Figure:
+    """The sheet (fig:object-counting-cases): scenes sampled at random, not chosen."""
+    return plot_sheet(runs, walk_all(runs, SCENES_IN_FIGURES, seed))
+
+
+def report_picture(runs: Sequence[Run]) -> Figure:
+    return case_study(runs, seed=0)
+
+
+# --- walking ---
+
+
+def walk_all(runs: Sequence[Run], episodes: int, seed: int) -> list[list[Walk]]:
+    """The walks of each run around the same scenes."""
+    splits = load_splits([run.config for run in runs], "eval")
     if len({split.sha256 for split in splits}) > 1:
         raise UserError("runs with different evaluation scenes cannot be compared")
     smallest = min(map(len, splits))
-    if images > smallest:
-        raise UserError(f"images must be at most {smallest}, the evaluation scenes; got {images}")
-    scenes = np.sort(stream(seed, "evaluation").choice(smallest, images, replace=False))
-    with Painter() as painter:
+    if episodes > smallest:
+        raise UserError(
+            f"episodes must be at most {smallest}, the evaluation scenes; got {episodes}"
+        )
+    scenes = np.sort(stream(seed, "evaluation").choice(smallest, episodes, replace=False))
+    with Renderer() as renderer:
         return [
-            episodes_of(run, config, split, scenes, painter)
-            for run, config, split in zip(runs, configs, splits, strict=True)
+            walks_of(run, split, scenes, renderer) for run, split in zip(runs, splits, strict=True)
         ]
 
 
-def episodes_of(
-    run: Run, config: CountingConfig, split: Split, scenes: np.ndarray, painter: Painter
-) -> list[Episode]:
-    """How a run walks around some scenes, with pictures as large as they are painted."""
-    device = device_to_look(config.device)
-    model = restored_model(config, run.last_checkpoint().arrays, device)
-    draws = draw_evaluation(config, config.seed, scenes)
-    trajectory = rollout(model, split, draws, greedy=True)
-    guesses = trajectory.log_count.argmax(dim=1).tolist()
+def walks_of(run: Run, split: Split, scenes: np.ndarray, renderer: Renderer) -> list[Walk]:
+    """How a run walks around some scenes, with pictures as large as they are rendered."""
+    config = run.config
+    model = restored_model(config, run.last_checkpoint().arrays, device_to_look(config.device))
+    trajectory = rollout(model, split, sample_evaluation(config, config.seed, scenes), greedy=True)
+    answers = trajectory.log_count.argmax(dim=1).tolist()
     founded = saw_all_goals(split.scenes, trajectory)
-    episodes = []
+    walks = []
     for n, number in enumerate(scenes.tolist()):
         scene = split.scenes.scene(number)
         length = int(trajectory.lengths[n])
         views = trajectory.views[:length, n].tolist()
         actions = [ACTION_NAMES[a] for a in trajectory.actions[:length, n].tolist()]
-        painter.place(scene)
-        goals = split.scenes.is_goal[number]
-        visible = split.scenes.seen[number] & goals
-        episodes.append(
-            Episode(
+        renderer.place(scene)
+        visible = split.scenes.seen[number] & split.scenes.is_goal[number]
+        walks.append(
+            Walk(
                 scene,
-                [painter.paint(view) for view in views],
+                [renderer.render(view) for view in views],
                 [int(visible[view].sum()) for view in views],
                 actions + ["end"] * (length - len(actions)),
-                guesses[n],
+                answers[n],
                 bool(founded[n]),
             )
         )
-    return episodes
+    return walks
 
 
-def draw_sheet(runs: Sequence[Run], episodes: Sequence[Sequence[Episode]]) -> Figure:
+# --- plotting ---
+
+
+def plot_sheet(runs: Sequence[Run], walks: Sequence[Sequence[Walk]]) -> Figure:
     """A row for each walk; walks of all runs around the same scene stand together."""
-    walks = [(run, walk) for same in zip(*episodes, strict=True)
-             for run, walk in zip(runs, same, strict=True)]  # fmt: skip
-    columns = max(len(walk.pictures) for _, walk in walks)
-    figure, panels = plt.subplots(
-        len(walks), columns + 1, figsize=(1.75 * (columns + 1), 1.95 * len(walks)),
-        squeeze=False, layout="constrained",
-    )  # fmt: skip
-    for line, (run, walk) in zip(panels, walks, strict=True):
-        tell(line[0], run, walk)
+    rows = [
+        (run, walk)
+        for around_one in zip(*walks, strict=True)
+        for run, walk in zip(runs, around_one, strict=True)
+    ]
+    columns = 1 + max(len(walk.pictures) for _, walk in rows)
+    figure = Figure(figsize=(1.75 * columns, 1.95 * len(rows)), layout="constrained")
+    panels = figure.subplots(len(rows), columns, squeeze=False)
+    for line, (run, walk) in zip(panels, rows, strict=True):
+        plot_answer(line[0], run, walk)
         for n, axes in enumerate(line[1:]):
             if n < len(walk.pictures):
-                draw_view(axes, walk, n)
+                plot_view(axes, walk, n)
             else:
                 axes.remove()
     return figure
 
 
-def tell(axes: Axes, run: Run, walk: Episode) -> None:
-    """Who walked, what was to be counted, and what came of it."""
+def plot_answer(axes: Axes, run: Run, walk: Walk) -> None:
+    """Which run it was, what was to be counted, and what came of it."""
     axes.axis("off")
-    asked, said = f"{GOALS[walk.scene.goal]}s:", f"said {walk.guess}, true {walk.scene.label}"
+    asked, said = f"{GOALS[walk.scene.goal]}s:", f"said {walk.answer}, true {walk.scene.label}"
     text = f"{name_of(run)}\n\n{asked}\n{said}"
     verdict, colour = verdict_of(walk)
     axes.text(0.0, 0.62, text, fontsize=7.5, va="center", transform=axes.transAxes)
@@ -131,17 +139,17 @@ def tell(axes: Axes, run: Run, walk: Episode) -> None:
 
 
 def name_of(run: Run) -> str:
-    walker = run.settings["walker"]
-    return run.settings["reward"] if walker == "learned" else f"{walker} (yardstick)"
+    behaviour = run.settings["behaviour_policy"]
+    return run.settings["reward"] if behaviour == "learned" else f"{behaviour} (scripted baseline)"
 
 
-def verdict_of(walk: Episode) -> tuple[str, str]:
-    if walk.guess != walk.scene.label:
+def verdict_of(walk: Walk) -> tuple[str, str]:
+    if walk.answer != walk.scene.label:
         return "wrong", WRONG
     return ("right, all seen", "black") if walk.founded else ("right, not all seen", GUESSED)
 
 
-def draw_view(axes: Axes, walk: Episode, n: int) -> None:
+def plot_view(axes: Axes, walk: Walk, n: int) -> None:
     """A view, the goal cubes it shows above and the action that follows below."""
     axes.imshow(walk.pictures[n])
     axes.set(xticks=[], yticks=[])
@@ -149,26 +157,23 @@ def draw_view(axes: Axes, walk: Episode, n: int) -> None:
     axes.set_xlabel(walk.actions[n], fontsize=7.5, labelpad=2)
 
 
-def save_film(runs: Sequence[Run], episodes: Sequence[Sequence[Episode]], path: Path) -> None:
+def animate(runs: Sequence[Run], walks: Sequence[Sequence[Walk]]) -> FuncAnimation:
     """A row for each run, a column for each scene, all walking at the same time."""
-    rows, columns = len(runs), len(episodes[0])
-    figure, panels = plt.subplots(
-        rows, columns, figsize=(1.9 * columns, 2.4 * rows), squeeze=False, layout="constrained"
-    )
-    longest = max(len(walk.pictures) for row in episodes for walk in row)
+    rows, columns = len(runs), len(walks[0])
+    figure = Figure(figsize=(1.9 * columns, 2.4 * rows), layout="constrained")
+    FigureCanvasAgg(figure)  # an animation wants a canvas before it is saved
+    panels = figure.subplots(rows, columns, squeeze=False)
+    longest = max(len(walk.pictures) for row in walks for walk in row)
 
-    def draw(frame: int) -> list:
-        for run, line, row in zip(runs, panels, episodes, strict=True):
+    def plot_frame(frame: int) -> list:
+        for run, line, row in zip(runs, panels, walks, strict=True):
             for axes, walk in zip(line, row, strict=True):
                 axes.clear()
-                n = min(frame, len(walk.pictures) - 1)
-                draw_view(axes, walk, n)
-                said = f"said {walk.guess}" if frame >= len(walk.pictures) else "said ?"
+                plot_view(axes, walk, min(frame, len(walk.pictures) - 1))
+                said = f"said {walk.answer}" if frame >= len(walk.pictures) else "said ?"
                 truth = f"{GOALS[walk.scene.goal]}s: {said}, true {walk.scene.label}"
                 axes.set_title(truth, fontsize=6, pad=2)
             line[0].set_ylabel(name_of(run), fontsize=7)
         return []
 
-    animation = FuncAnimation(figure, draw, frames=longest + 3)
-    animation.save(path, writer=PillowWriter(fps=2), dpi=80)
-    plt.close(figure)
+    return FuncAnimation(figure, plot_frame, frames=longest + LAST_FRAMES)

@@ -26,7 +26,7 @@ FIELD_OF_VIEW = 52.0  # degrees: all of the table where cubes may lie
 TABLE_THICKNESS = 0.04
 RGBA = {"red": (0.8, 0.12, 0.1, 1.0), "blue": (0.1, 0.2, 0.8, 1.0)}
 BACKENDS = {"egl": "EGL", "osmesa": "OSMesa"}
-"""Ways to draw without a window on Linux, the best first, and the library each needs."""
+"""Ways to render without a window on Linux, the best first, and the library each needs."""
 INSTALL = (
     "on Debian install `libegl1 libgl1 libgl1-mesa-dri`, or `libosmesa6` and set MUJOCO_GL=osmesa"
 )
@@ -36,7 +36,7 @@ def world() -> str:
     """A table in an empty room, seven cubes that each scene places anew, and 12 cameras around.
 
     Few polygons and no sky: without a graphics card both cost more than the cubes themselves. The
-    extent is fixed because MuJoCo takes near and far, beyond which nothing is drawn, as multiples.
+    extent is fixed because MuJoCo takes near and far, beyond which nothing shows, as multiples.
     """
     cubes = "".join(f'<geom name="cube{n}" type="box" size="1 1 1"/>' for n in range(MAX_CUBES))
     cameras = "".join(
@@ -77,8 +77,8 @@ def world() -> str:
     </mujoco>"""
 
 
-class Painter:
-    """Draws scenes at one resolution. Close it, or use `with`; each process needs its own.
+class Renderer:
+    """Renders scenes at one resolution. Close it, or use `with`; each process needs its own.
 
     The same scene gives the same bytes wherever the graphics driver is the same.
     """
@@ -96,14 +96,14 @@ class Painter:
             self.gl.make_current()
             self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_50)
         except Exception as error:
-            raise _cannot_draw(error) from None
+            raise _cannot_render(error) from None
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.context)
         self.area = mujoco.MjrRect(0, 0, resolution, resolution)
         self.option, self.camera = mujoco.MjvOption(), mujoco.MjvCamera()
         self.camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
-        self.drawn = mujoco.MjvScene(self.model, maxgeom=32)
+        self.rendered = mujoco.MjvScene(self.model, maxgeom=32)
         for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
-            self.drawn.flags[flag] = 0
+            self.rendered.flags[flag] = 0
         self.pixels = np.empty((resolution, resolution, 3), np.uint8)
 
     def place(self, scene: Scene) -> None:
@@ -122,9 +122,9 @@ class Painter:
             data.geom_xpos[cube] = (*scene.places[n], half)
             data.geom_xmat[cube] = (cosine, -sine, 0.0, sine, cosine, 0.0, 0.0, 0.0, 1.0)
 
-    def paint(self, view: int, out: np.ndarray | None = None) -> np.ndarray:
+    def render(self, view: int, out: np.ndarray | None = None) -> np.ndarray:
         """The picture of a view, (resolution, resolution, 3) bytes, the first row on top."""
-        self._draw(view)
+        self._render(view)
         if out is None:
             return self.pixels[::-1].copy()
         out[...] = self.pixels[::-1]
@@ -132,16 +132,16 @@ class Painter:
 
     def visible_pixels(self, view: int) -> np.ndarray:
         """How many pixels of a view show each cube, (7,); zero for cubes that are not there."""
-        flags, render = self.drawn.flags, self.mujoco.mjtRndFlag
-        flags[render.mjRND_SEGMENT], flags[render.mjRND_IDCOLOR] = 1, 1
+        flags, names = self.rendered.flags, self.mujoco.mjtRndFlag
+        flags[names.mjRND_SEGMENT], flags[names.mjRND_IDCOLOR] = 1, 1
         try:
-            self._draw(view)
+            self._render(view)
         finally:
-            flags[render.mjRND_SEGMENT], flags[render.mjRND_IDCOLOR] = 0, 0
+            flags[names.mjRND_SEGMENT], flags[names.mjRND_IDCOLOR] = 0, 0
         numbers = self.pixels[..., 0]  # there are fewer than 255 things to tell apart
         counts = np.bincount(numbers.reshape(-1), minlength=256)
         found = np.zeros(MAX_CUBES, np.int64)
-        for thing in self.drawn.geoms[: self.drawn.ngeom]:
+        for thing in self.rendered.geoms[: self.rendered.ngeom]:
             if thing.objid in self.cubes and thing.objtype == self.mujoco.mjtObj.mjOBJ_GEOM:
                 found[self.cubes.index(thing.objid)] = counts[thing.segid + 1]
         return found
@@ -151,15 +151,15 @@ class Painter:
         self.place(scene)
         return self.visible_pixels(view)
 
-    def _draw(self, view: int) -> None:
+    def _render(self, view: int) -> None:
         mujoco = self.mujoco
-        self.gl.make_current()  # another painter may have been at work
+        self.gl.make_current()  # another renderer may have been at work
         self.camera.fixedcamid = view
         mujoco.mjv_updateScene(
             self.model, self.data, self.option, None, self.camera,
-            mujoco.mjtCatBit.mjCAT_ALL, self.drawn,
+            mujoco.mjtCatBit.mjCAT_ALL, self.rendered,
         )  # fmt: skip
-        mujoco.mjr_render(self.area, self.drawn, self.context)
+        mujoco.mjr_render(self.area, self.rendered, self.context)
         mujoco.mjr_readPixels(self.pixels, None, self.area, self.context)
 
     def close(self) -> None:
@@ -182,25 +182,25 @@ def _import_mujoco() -> Any:
         import mujoco
     except ModuleNotFoundError as error:
         if error.name != "mujoco":
-            raise _cannot_draw(error) from None
+            raise _cannot_render(error) from None
         raise UserError("object counting needs MuJoCo: pip install 'irrl[counting]'") from None
     except Exception as error:  # it also looks for OpenGL, which fails in many ways
-        raise _cannot_draw(error) from None
+        raise _cannot_render(error) from None
     return mujoco
 
 
 def _choose_backend() -> None:
-    """Let MuJoCo draw without a window, unless the user has chosen. It needs no help elsewhere."""
+    """Let MuJoCo render without a window, unless the user has chosen; only Linux needs that."""
     if sys.platform != "linux" or os.environ.get("MUJOCO_GL"):
         return
     found = [name for name, library in BACKENDS.items() if ctypes.util.find_library(library)]
     os.environ["MUJOCO_GL"] = (found or list(BACKENDS))[0]
 
 
-def _cannot_draw(error: Exception) -> UserError:
+def _cannot_render(error: Exception) -> UserError:
     backend = os.environ.get("MUJOCO_GL", "not set")
     reason = " ".join(str(error).split()) or type(error).__name__
-    return UserError(f"cannot draw without a window (MUJOCO_GL={backend}: {reason}); {INSTALL}")
+    return UserError(f"cannot render without a window (MUJOCO_GL={backend}: {reason}); {INSTALL}")
 
 
 # --- pictures and places in them ---

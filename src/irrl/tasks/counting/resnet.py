@@ -14,14 +14,14 @@ from safetensors.torch import load as load_safetensors
 from torch import Tensor, nn
 from torch.nn import functional
 
-from irrl.nn.cache import cache_folder, read_url
-from irrl.runs.checkpoint import write_atomic
 from irrl.errors import UserError
+from irrl.nn.cache import cache_folder, read_url
+from irrl.runs.files import write_atomic
 
 URL = "https://download.pytorch.org/models/resnet18-f37072fd.pth"
 FILE = "resnet18-f37072fd.pth"
 SHA256_BEGINS = "f37072fd"
-MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet's pictures
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet's pictures
 CHANNELS = 128  # that come out, at an eighth of the resolution
 
 
@@ -71,7 +71,7 @@ class ResNet18(nn.Module):
     """(n, 3, side, side) in [0, 1] -> (n, 128, side / 8, side / 8): conv3 of the ResNet paper."""
 
     mean: Tensor
-    deviation: Tensor
+    std: Tensor
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,13 +79,13 @@ class ResNet18(nn.Module):
         self.bn1 = FrozenNorm(64)
         self.layer1 = nn.Sequential(Block(64, 64, 1), Block(64, 64, 1))
         self.layer2 = nn.Sequential(Block(64, CHANNELS, 2), Block(CHANNELS, CHANNELS, 1))
-        for name, values in (("mean", MEAN), ("deviation", DEVIATION)):
+        for name, values in (("mean", MEAN), ("std", STD)):
             self.register_buffer(name, torch.tensor(values)[:, None, None], persistent=False)
         self.requires_grad_(False)
 
     @torch.no_grad()
     def forward(self, pictures: Tensor) -> Tensor:
-        x = functional.relu(self.bn1(self.conv1((pictures - self.mean) / self.deviation)))
+        x = functional.relu(self.bn1(self.conv1((pictures - self.mean) / self.std)))
         return self.layer2(self.layer1(functional.max_pool2d(x, 3, 2, 1)))
 
 
@@ -112,8 +112,7 @@ def load_weights(backbone: ResNet18, file: str | None) -> None:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors in a file, .safetensors or what torch.save writes; no code of it is run."""
-    if not path.is_file():
-        raise UserError(f"backbone-weights: there is no file {path}")
+    check_file(path)
     try:
         if path.suffix == ".safetensors":
             return load_safetensors(path.read_bytes())
@@ -124,6 +123,11 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     if not isinstance(content, dict) or not all(isinstance(t, Tensor) for t in content.values()):
         raise UserError(f"{path} holds no weights: expected tensors by name")
     return content
+
+
+def check_file(path: Path) -> None:
+    if not path.is_file():
+        raise UserError(f"backbone-weights: there is no file {path}")
 
 
 def fetched_weights() -> Path:

@@ -1,6 +1,6 @@
-"""Episodes: from scenes to views, states and actions.
+"""Episodes: from scenes to views, hidden states and actions.
 
-All views of all scenes have been painted, so that walking is a matter of which picture to take.
+All views of all scenes have been rendered, so that a move is a matter of which picture to take.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from irrl.losses import at_last_step, steps_taken
+from irrl.nn.parallel import part_edges
 from irrl.runs.seeding import stream
 from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.counting.data import Split
-from irrl.tasks.counting.model import ACTIONS, Beliefs, Model
+from irrl.tasks.counting.model import ACTIONS, Model, Outputs
 from irrl.tasks.counting.scene import VIEWS
 
 RIGHT, LEFT, STOP = range(ACTIONS)
@@ -22,14 +24,17 @@ TURN = np.array([1, -1, 0])  # views by which each action goes on
 NO_FRAME = -1
 
 
-class Draws(NamedTuple):
+class EpisodeInputs(NamedTuple):
     """Which scenes episodes are played in, and the random numbers of their actions."""
 
     scenes: np.ndarray  # (n,)
-    coins: np.ndarray  # (moves, n): uniform
+    uniforms: np.ndarray  # (moves, n): from 0 to 1
 
-    def part(self, first: int, last: int) -> "Draws":
-        return Draws(self.scenes[first:last], self.coins[:, first:last])
+    def part(self, first: int, last: int) -> "EpisodeInputs":
+        return EpisodeInputs(self.scenes[first:last], self.uniforms[:, first:last])
+
+    def cut(self, parts: int) -> list["EpisodeInputs"]:
+        return [self.part(first, last) for first, last in part_edges(len(self.scenes), parts)]
 
 
 class Trajectory(NamedTuple):
@@ -44,11 +49,11 @@ class Trajectory(NamedTuple):
     views: np.ndarray  # (moves + 1, n): from which of the 12 points
     actions: Tensor  # (moves, n)
     log_prob: Tensor  # (moves, n): of these actions, by the policy that took them
-    value: Tensor  # (moves, n): what was expected before them
+    value: Tensor  # (moves, n): by the value head, before them
     lengths: Tensor  # (n,): views taken
     log_count: Tensor  # (n, 7): log q(count | all views)
-    frame: Tensor  # (moves + 1, n): where in ``seen`` a view is; NO_FRAME after the end
-    seen: Tensor  # (views in all, ...): by the half of the encoder that does not learn
+    frame: Tensor  # (moves + 1, n): which of ``features`` a view has; NO_FRAME after the end
+    features: Tensor  # (views in all, ...): by the half of the encoder that does not learn
 
     @property
     def acted(self) -> Tensor:
@@ -58,24 +63,23 @@ class Trajectory(NamedTuple):
     @property
     def taken(self) -> Tensor:
         """(moves, n): whether an action was taken."""
-        return torch.arange(len(self.actions), device=self.lengths.device)[:, None] < self.acted
+        return steps_taken(len(self.actions), self.acted)
 
     @property
     def ended(self) -> Tensor:
         """(moves, n): whether an action was the last."""
-        return (
-            torch.arange(len(self.actions), device=self.lengths.device)[:, None] == self.acted - 1
-        )
+        steps = torch.arange(len(self.actions), device=self.lengths.device)
+        return steps[:, None] == self.acted - 1
 
 
-# --- random numbers ---
+# --- what chance decides ---
 
 
-def draw_batch(config: CountingConfig, done: int, scenes: int) -> Draws:
-    """The draws of the batch that begins after so many episodes."""
+def sample_batch(config: CountingConfig, done: int, scenes: int) -> EpisodeInputs:
+    """Of the batch that begins after so many episodes; ``scenes`` are all there are."""
     count = min(config.batch_episodes, config.episodes - done)
-    coins = stream(config.seed, "policy", 0, done).random((config.max_moves, count), np.float32)
-    return Draws(scenes_in_turn(config.seed, done, count, scenes), coins)
+    uniforms = stream(config.seed, "policy", 0, done).random((config.max_moves, count), np.float32)
+    return EpisodeInputs(scenes_in_turn(config.seed, done, count, scenes), uniforms)
 
 
 def scenes_in_turn(seed: int, first: int, count: int, scenes: int) -> np.ndarray:
@@ -94,43 +98,43 @@ def scene_order(seed: int, number: int, scenes: int) -> np.ndarray:
     return stream(seed, "data", 3, number).permutation(scenes)
 
 
-def draw_evaluation(config: CountingConfig, seed: int, scenes: np.ndarray) -> Draws:
-    """For an evaluation; only the random walker needs its coins, the same for each evaluation."""
-    coins = stream(seed, "evaluation").random((config.max_moves, scenes.max() + 1), np.float32)
-    return Draws(scenes, coins[:, scenes])
+def sample_evaluation(config: CountingConfig, seed: int, scenes: np.ndarray) -> EpisodeInputs:
+    """Of an evaluation: only the random baseline needs the numbers, always the same ones."""
+    uniforms = stream(seed, "evaluation").random((config.max_moves, scenes.max() + 1), np.float32)
+    return EpisodeInputs(scenes, uniforms[:, scenes])
 
 
-# --- walking ---
+# --- playing ---
 
 
 @torch.no_grad()
-def rollout(model: Model, split: Split, draws: Draws, greedy: bool = False) -> Trajectory:
-    """Episodes of some scenes; the policy's actions are drawn, or with ``greedy`` the likeliest."""
-    config, device, count = model.config, model.act.weight.device, len(draws.scenes)
+def rollout(model: Model, split: Split, inputs: EpisodeInputs, greedy: bool = False) -> Trajectory:
+    """Episodes of some scenes; actions are sampled, or with ``greedy`` the policy's likeliest."""
+    config, device, count = model.config, model.device, len(inputs.scenes)
     moves = config.max_moves
-    goals = torch.from_numpy(split.goals[draws.scenes]).to(device)
+    goals = torch.from_numpy(split.goals[inputs.scenes]).to(device)
     views = np.zeros((moves + 1, count), np.int64)
     actions = torch.full((moves, count), STOP, device=device)
     log_prob, value = torch.zeros(2, moves, count, device=device)
     lengths = torch.ones(count, dtype=torch.int64, device=device)
     frame = torch.full((moves + 1, count), NO_FRAME, device=device)
     state = torch.zeros(count, config.width, device=device)
-    running, frames, seen = np.arange(count), 0, []
+    running, frames, features = np.arange(count), 0, []
     for t in range(moves + 1):
-        pictures = torch.from_numpy(split.images[draws.scenes[running], views[t, running]])
-        seen.append(model.encoder.see(pictures.to(device)))
+        pictures = torch.from_numpy(split.images[inputs.scenes[running], views[t, running]])
+        features.append(model.encoder.frozen_features(pictures.to(device)))
         now = torch.from_numpy(running).to(device)
         frame[t, now] = torch.arange(frames, frames + len(now), device=device)
         frames += len(now)
-        vectors = model.encoder.look(seen[-1], goals[now], None)
-        state[now] = model.remember(vectors, goals[now], state[now])
+        encoded = model.encoder.encode(features[-1], goals[now], None)
+        state[now] = model.next_state(encoded, goals[now], state[now])
         if t == moves:
             break
-        beliefs = model.beliefs(state[now])
-        coins = torch.from_numpy(draws.coins[t, running]).to(device)
-        action = choose(config.walker, beliefs, coins, greedy)
-        actions[t, now], value[t, now] = action, beliefs.value
-        log_prob[t, now] = beliefs.log_policy.gather(1, action[:, None])[:, 0]
+        outputs = model.outputs(state[now])
+        uniforms = torch.from_numpy(inputs.uniforms[t, running]).to(device)
+        action = sample_actions(config.behaviour_policy, outputs, uniforms, greedy)
+        actions[t, now], value[t, now] = action, outputs.value
+        log_prob[t, now] = outputs.log_policy.gather(1, action[:, None])[:, 0]
         chosen = action.cpu().numpy()
         views[t + 1 :, running] = (views[t, running] + TURN[chosen]) % VIEWS
         running = running[chosen != STOP]
@@ -139,28 +143,30 @@ def rollout(model: Model, split: Split, draws: Draws, greedy: bool = False) -> T
             break
     log_count = model.log_count(state)
     return Trajectory(
-        draws.scenes, goals, views, actions, log_prob, value, lengths, log_count, frame,
-        torch.cat(seen),
+        inputs.scenes, goals, views, actions, log_prob, value, lengths, log_count, frame,
+        torch.cat(features),
     )  # fmt: skip
 
 
-def choose(walker: str, beliefs: Beliefs, coins: Tensor, greedy: bool) -> Tensor:
+def sample_actions(
+    behaviour_policy: str, outputs: Outputs, uniforms: Tensor, greedy: bool
+) -> Tensor:
     """An action for each of some episodes, (n,)."""
-    if walker == "stay":
-        return torch.full_like(coins, STOP, dtype=torch.int64)
-    if walker == "sweep":
-        return torch.full_like(coins, RIGHT, dtype=torch.int64)
-    if walker == "random":
-        return (ACTIONS * coins).to(torch.int64)
+    if behaviour_policy == "stay":
+        return torch.full_like(uniforms, STOP, dtype=torch.int64)
+    if behaviour_policy == "sweep":
+        return torch.full_like(uniforms, RIGHT, dtype=torch.int64)
+    if behaviour_policy == "random":
+        return (ACTIONS * uniforms).to(torch.int64)
     if greedy:
-        return beliefs.log_policy.argmax(dim=1)
-    thresholds = beliefs.log_policy.exp().cumsum(dim=1)[:, :-1]
-    return (coins[:, None] >= thresholds).sum(dim=1)
+        return outputs.log_policy.argmax(dim=1)
+    thresholds = outputs.log_policy.exp().cumsum(dim=1)[:, :-1]
+    return (uniforms[:, None] >= thresholds).sum(dim=1)
 
 
 def join(parts: Sequence[Trajectory]) -> Trajectory:
     """Episodes of several parts as one."""
-    starts = np.cumsum([0, *(len(part.seen) for part in parts)])
+    starts = np.cumsum([0, *(len(part.features) for part in parts)])
     frames = [
         torch.where(part.frame == NO_FRAME, NO_FRAME, part.frame + int(start))
         for part, start in zip(parts, starts[:-1], strict=True)
@@ -175,25 +181,26 @@ def join(parts: Sequence[Trajectory]) -> Trajectory:
         torch.cat([part.lengths for part in parts]),
         torch.cat([part.log_count for part in parts]),
         torch.cat(frames, dim=1),
-        torch.cat([part.seen for part in parts]),
+        torch.cat([part.features for part in parts]),
     )
 
 
 # --- the same views once more ---
 
 
-def states_again(
-    model: Model, trajectory: Trajectory, chosen: Tensor, chance: torch.Generator | None
+def states_of(
+    model: Model, trajectory: Trajectory, chosen: Tensor, generator: torch.Generator | None
 ) -> Tensor:
-    """The states of chosen episodes, (steps, n, width), with their gradient; dropout by chance.
+    """The hidden states of chosen episodes, (steps, n, width), with their gradient.
 
-    As many steps as the longest of them has.
+    As many steps as the longest of them has; dropout by the generator.
     """
     steps = int(trajectory.lengths[chosen].max())
     frame = trajectory.frame[:steps, chosen]
     goals, taken = trajectory.goals[chosen], frame != NO_FRAME
-    seen, sought = trajectory.seen[frame[taken]], goals.expand(frame.shape)[taken]
-    return model.states(spread(model.encoder.look(seen, sought, chance), frame), goals)
+    features = trajectory.features[frame[taken]]
+    encoded = model.encoder.encode(features, goals.expand(frame.shape)[taken], generator)
+    return model.states(at_their_steps(encoded, frame), goals)
 
 
 @torch.no_grad()
@@ -204,18 +211,13 @@ def oracle_log_count(oracle: Model, split: Split, trajectory: Trajectory) -> Ten
     step_of, episode_of = step.cpu().numpy(), episode.cpu().numpy()
     views = trajectory.views[step_of, episode_of]
     pictures = torch.from_numpy(split.images[trajectory.scenes[episode_of], views])
-    seen = oracle.encoder.see(pictures.to(frame.device))
-    vectors = oracle.encoder.look(seen, trajectory.goals[episode], None)
-    states = oracle.states(spread(vectors, frame), trajectory.goals)
-    return oracle.log_count(last_of(states, trajectory.lengths))
+    features = oracle.encoder.frozen_features(pictures.to(frame.device))
+    encoded = oracle.encoder.encode(features, trajectory.goals[episode], None)
+    states = oracle.states(at_their_steps(encoded, frame), trajectory.goals)
+    return oracle.log_count(at_last_step(states, trajectory.lengths))
 
 
-def spread(vectors: Tensor, frame: Tensor) -> Tensor:
+def at_their_steps(encoded: Tensor, frame: Tensor) -> Tensor:
     """Vectors of the views that were taken, at their places: (steps, n, width), zero elsewhere."""
-    room = vectors.new_zeros(*frame.shape, vectors.shape[1])
-    return room.index_put(tuple((frame != NO_FRAME).nonzero(as_tuple=True)), vectors)
-
-
-def last_of(per_step: Tensor, lengths: Tensor) -> Tensor:
-    """The entries of (steps, n, ...) at the last view of each episode."""
-    return per_step[lengths - 1, torch.arange(len(lengths), device=per_step.device)]
+    room = encoded.new_zeros(*frame.shape, encoded.shape[1])
+    return room.index_put(tuple((frame != NO_FRAME).nonzero(as_tuple=True)), encoded)

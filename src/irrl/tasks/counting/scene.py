@@ -43,7 +43,7 @@ class Scene(NamedTuple):
     """A table with cubes. Rows of ``kinds``, ``places`` and ``angles`` belong together.
 
     Places and angles are of single precision, as they are stored: what was measured is what is
-    drawn later.
+    rendered later.
     """
 
     goal: int  # which kind to count
@@ -104,7 +104,7 @@ def corners_of(scene: Scene) -> np.ndarray:
 
 
 def sample_scene(rng: np.random.Generator, visible: Visibility) -> Scene:
-    """A scene of the paper. Kinds and count are drawn once; places until all constraints hold."""
+    """A scene of the paper. Kinds and count are sampled once; places until all constraints hold."""
     others = min(int(rng.poisson(MEAN_OTHERS)), MAX_OTHERS)
     goal, count = int(rng.integers(len(GOALS))), int(rng.integers(others + 1))
     kinds = sample_kinds(rng, goal, count, others)
@@ -115,14 +115,14 @@ def sample_scene(rng: np.random.Generator, visible: Visibility) -> Scene:
 def sample_kinds(rng: np.random.Generator, goal: int, count: int, others: int) -> np.ndarray:
     """One large cube, ``count`` of the goal's kind, the rest of any other.
 
-    More than three large cubes find no room beside the rest: from the fourth on they are drawn
+    More than three large cubes find no room beside the rest: from the fourth on they are sampled
     again from the smaller kinds.
     """
     large = len(GOALS) + rng.integers(len(COLOURS))
-    drawn = rng.choice(np.delete(np.arange(len(KINDS)), goal), others - count)
-    too_many = np.flatnonzero(drawn >= len(GOALS))[MAX_LARGE - 1 :]
-    drawn[too_many] = rng.choice(np.delete(np.arange(len(GOALS)), goal), len(too_many))
-    return np.concatenate([[large], np.full(count, goal), drawn]).astype(np.int64)
+    sampled = rng.choice(np.delete(np.arange(len(KINDS)), goal), others - count)
+    too_many = np.flatnonzero(sampled >= len(GOALS))[MAX_LARGE - 1 :]
+    sampled[too_many] = rng.choice(np.delete(np.arange(len(GOALS)), goal), len(too_many))
+    return np.concatenate([[large], np.full(count, goal), sampled]).astype(np.int64)
 
 
 def arrange(

@@ -5,9 +5,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from irrl.analysis.plots import plt
 from irrl.runs.seeding import stream
-from irrl.tasks.counting.render import Painter, project
+from irrl.tasks.counting.render import Renderer, project
 from irrl.tasks.counting.scene import (
     GOALS,
     NONE,
@@ -24,20 +23,19 @@ SHOW = 2  # which part of the data stream; those before are the splits of a data
 MARK = "#FFEB3B"
 
 
-def scene_sheet(seed: int) -> Figure:
+def plot_scene(seed: int) -> Figure:
     """The first scene with a cube hidden on purpose; goal cubes that a view hides are marked."""
-    with Painter() as painter:
-        scene = scene_with_hidden_cube(seed, painter)
-        painter.place(scene)
-        visible = np.stack([painter.visible_pixels(view) for view in range(VIEWS)])
-    with Painter(PICTURE) as painter:
-        painter.place(scene)
-        pictures = [painter.paint(view) for view in range(VIEWS)]
+    with Renderer() as renderer:
+        scene = scene_with_hidden_cube(seed, renderer)
+        renderer.place(scene)
+        visible = np.stack([renderer.visible_pixels(view) for view in range(VIEWS)])
+    with Renderer(PICTURE) as renderer:
+        renderer.place(scene)
+        pictures = [renderer.render(view) for view in range(VIEWS)]
     seen = is_seen(visible[:, : len(scene.kinds)], scene.kinds)
     hidden = ~seen & (scene.kinds == scene.goal)
-    figure, panels = plt.subplots(
-        ROWS, COLUMNS, figsize=(2.4 * COLUMNS, 2.62 * ROWS), layout="constrained"
-    )
+    figure = Figure(figsize=(2.4 * COLUMNS, 2.62 * ROWS), layout="constrained")
+    panels = figure.subplots(ROWS, COLUMNS)
     for view, axes in enumerate(panels.flat):
         axes.imshow(pictures[view])
         axes.set(xticks=[], yticks=[])
@@ -54,11 +52,11 @@ def scene_sheet(seed: int) -> Figure:
     return figure
 
 
-def scene_with_hidden_cube(seed: int, painter: Painter) -> Scene:
+def scene_with_hidden_cube(seed: int, renderer: Renderer) -> Scene:
     rng = stream(seed, "data", SHOW)
-    scene = sample_scene(rng, painter.visible)
+    scene = sample_scene(rng, renderer.visible)
     while scene.hidden == NONE:
-        scene = sample_scene(rng, painter.visible)
+        scene = sample_scene(rng, renderer.visible)
     return scene
 
 

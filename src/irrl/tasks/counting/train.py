@@ -1,368 +1,256 @@
-"""Object counting: a policy is paid for walks after which a discriminator can tell the count.
+"""Object counting: a policy is rewarded for walks after which a discriminator can tell the count.
 
-The loop of the paper is `learn_batch`: rollout, reward, policy, discriminator. Everything around it
-prepares scenes and random numbers, and looks at the model it leaves behind.
+The loop of the paper is `train_batch`: rollout, reward, policy, discriminator. What its steps do
+follows in the same order; what is around the loop stands at the end.
 """
 
-import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from irrl.diagnostics import discriminator_health
+from irrl.diagnostics import require_finite
+from irrl.losses import (
+    at_last_step,
+    discriminator_loss,
+    entropy,
+    mean_over_taken,
+    normalise_advantage,
+    ppo_loss,
+    value_loss,
+)
 from irrl.nn.distributed import ALONE, World, current_world
-from irrl.losses import entropy, mean_over_taken, ppo_loss, value_loss
-from irrl.nn.models import choose_device
 from irrl.nn.parallel import Map, parts_in_parallel, set_gradients
 from irrl.returns import gae
-from irrl.rewards import reward
 from irrl.runs.run import Run
-from irrl.runs.seeding import stream
+from irrl.runs.schedule import is_due
+from irrl.tasks.contract import Metrics
+from irrl.tasks.counting.batch_stats import BatchStats, training_metrics
 from irrl.tasks.counting.config import CountingConfig
-from irrl.tasks.counting.data import Split, load_split
-from irrl.tasks.counting.evaluate import evaluate, log_prior_of, require_finite
+from irrl.tasks.counting.data import Split
+from irrl.tasks.counting.evaluate import evaluate_model, log_prior_of
+from irrl.tasks.counting.minibatches import MinibatchPart, minibatches
 from irrl.tasks.counting.model import Model
+from irrl.tasks.counting.prepare import Prepared
 from irrl.tasks.counting.rollout import (
     STOP,
-    Draws,
+    EpisodeInputs,
     Trajectory,
-    draw_batch,
     join,
-    last_of,
     oracle_log_count,
     rollout,
-    states_again,
+    sample_batch,
+    states_of,
 )
-from irrl.tasks.counting.state import Learner, initial_learner, restored_learner, to_checkpoint
+from irrl.tasks.counting.state import Learner, to_checkpoint
 
-Figures = dict[str, float]
-OF_POLICY = ("policy_entropy", "policy_clip_fraction", "policy_kl")
+POLICY_METRICS = ("policy_entropy", "policy_clip_fraction", "policy_kl")
 
 
-class Lesson(NamedTuple):
+class PPOBatch(NamedTuple):
     """Episodes, and what is to be learned from them."""
 
     trajectory: Trajectory
     labels: Tensor  # (n,)
     advantage: Tensor  # (moves, n)
     returns: Tensor  # (moves, n)
-    entropy_weight: float
+    entropy_coef: float
 
 
-class Part(NamedTuple):
-    """Some episodes of a minibatch, and what share of it they are."""
-
-    chosen: Tensor
-    of_actions: float
-    of_episodes: float
-    of_views: float
-    chance: torch.Generator
-
-
-class Outcome(NamedTuple):
-    """What some episodes came to, and what was learned from them."""
-
-    log_count: Tensor
-    labels: Tensor
-    paid: Tensor
-    moves: Tensor
-    updates: list[Figures]
-
-
-def learn_batch(
+def train_batch(
     config: CountingConfig,
     learner: Learner,
     split: Split,
-    draws: Draws,
+    inputs: EpisodeInputs,
     done: int,
     each: Map = map,
     world: World = ALONE,
-) -> Outcome:
-    """Episodes of a batch, which begins after so many, and several passes of PPO over them.
+) -> BatchStats:
+    """Episodes of a batch, which begins after so many, and several epochs of PPO over them.
 
     ``each`` is `map`, or one that uses several threads. Processes share the work, then tell each
     other how their episodes went: all of them know the whole batch.
     """
     model, _, oracle = learner
-    everywhere = world.everywhere(each)
-    labels = torch.from_numpy(split.labels[draws.scenes]).to(model.act.weight.device)
+    map_all_ranks = world.map_all_ranks(each)
+    labels = torch.from_numpy(split.labels[inputs.scenes]).to(model.device)
 
     # trajectory = rollout(policy, label)
-    walks = list(everywhere(lambda part: rollout(model, split, part), cut_draws(config, draws)))
+    walks = list(map_all_ranks(lambda x: rollout(model, split, x), inputs.cut(config.parts)))
     trajectory = join(walks)
 
     # reward = shape(log q(y | trajectory), log p(y))
-    judge = trajectory.log_count
+    log_count = trajectory.log_count
     if oracle is not None:
-        judged = everywhere(lambda walk: oracle_log_count(oracle, split, walk), walks)
-        judge = torch.cat(list(judged))
-    paid = paid_for(config, judge, labels)
+        judged = map_all_ranks(lambda walk: oracle_log_count(oracle, split, walk), walks)
+        log_count = torch.cat(list(judged))
+    rewards = final_rewards(config, log_count, labels)
 
-    # policy <- trajectory, reward
-    # discriminator <- trajectory, label     (in the same passes, `learn_part`: they share a trunk)
-    lesson = lesson_of(config, trajectory, paid, labels, done)
+    # policy        <- trajectory, reward
+    # discriminator <- trajectory, label     (in the same updates: they share a trunk)
+    batch = ppo_batch(config, trajectory, rewards, labels, done)
     updates = [
-        learn_minibatch(config, learner, lesson, world.share(parts), each, world)
+        update(config, learner, batch, world.share(parts), each, world)
         for parts in minibatches(config, trajectory, done)
     ]
-    return Outcome(trajectory.log_count, labels, paid, trajectory.lengths - 1, updates)
+    return BatchStats(trajectory.log_count, labels, rewards, trajectory.lengths - 1, updates)
 
 
-def learn_part(
-    config: CountingConfig, model: Model, lesson: Lesson, part: Part
-) -> tuple[list[Tensor], Figures]:
-    """Gradients of all parameters from some of the episodes of a minibatch. Changes nothing."""
-    states = states_again(model, lesson.trajectory, part.chosen, part.chance)
-    loss = states.new_zeros(())
-    figures: Figures = {}
-
-    # policy <- trajectory, reward
-    if config.learns_to_walk:
-        policy_loss, figures = loss_of_policy(config, model, states, lesson, part.chosen)
-        loss = loss + part.of_actions * policy_loss
-
-    # discriminator <- trajectory, label
-    loss = loss + loss_of_discriminator(config, model, states, lesson, part)
-
-    gradients = torch.autograd.grad(loss, parameters_of(model), materialize_grads=True)
-    return list(gradients), figures
+# --- reward ---
 
 
-def learn_minibatch(
+def final_rewards(config: CountingConfig, log_count: Tensor, labels: Tensor) -> Tensor:
+    """The reward of each episode, which comes at its end, (n,)."""
+    log_prior = torch.from_numpy(log_prior_of(config)).to(log_count)
+    return config.reward_fn(validate=False)(log_count, labels, log_prior)
+
+
+def ppo_batch(
+    config: CountingConfig, trajectory: Trajectory, rewards: Tensor, labels: Tensor, done: int
+) -> PPOBatch:
+    """How much better than expected each action was, and what followed it."""
+    moved = trajectory.taken & (trajectory.actions != STOP)
+    reward_t = torch.where(trajectory.ended, rewards, 0.0) - config.move_cost * moved
+    discount_t = config.discount_at(done) * (trajectory.taken & ~trajectory.ended)
+    values = torch.cat([trajectory.value, torch.zeros_like(trajectory.value[:1])])
+    advantage = gae(reward_t, discount_t, values, config.lambda_)
+    returns = advantage + trajectory.value
+    advantage = normalise_advantage(advantage, trajectory.taken, config.normalise_advantage)
+    return PPOBatch(trajectory, labels, advantage, returns, config.entropy_coef_at(done))
+
+
+# --- policy and discriminator ---
+
+
+def update(
     config: CountingConfig,
     learner: Learner,
-    lesson: Lesson,
-    mine: Sequence[Part],
+    batch: PPOBatch,
+    mine: Sequence[MinibatchPart],
     each: Map,
     world: World,
-) -> Figures:
-    """One update from all parts of a minibatch; returns what this process's add to its figures."""
-    model = learner.model
-    found = list(each(lambda part: learn_part(config, model, lesson, part), mine))
-    parameters = parameters_of(model)
+) -> Metrics:
+    """One update from all parts of a minibatch; returns what this process's add to its metrics."""
+    model, parameters = learner.model, learner.parameters
+    found = list(each(lambda part: part_gradients(config, model, batch, part), mine))
     set_gradients(parameters, [gradients for gradients, _ in found], world)
-    torch.nn.utils.clip_grad_norm_(parameters, config.max_gradient)
+    torch.nn.utils.clip_grad_norm_(parameters, config.max_grad_norm)
     learner.optimiser.step()
     return {
-        name: sum(part.of_actions * f[name] for part, (_, f) in zip(mine, found, strict=True))
-        for name in (OF_POLICY if config.learns_to_walk else ())
+        name: sum(part.action_share * m[name] for part, (_, m) in zip(mine, found, strict=True))
+        for name in (POLICY_METRICS if config.learns_policy else ())
     }
 
 
-def parameters_of(model: Model) -> list[Tensor]:
-    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+def part_gradients(
+    config: CountingConfig, model: Model, batch: PPOBatch, part: MinibatchPart
+) -> tuple[list[Tensor], Metrics]:
+    """Gradients of all parameters from some of the episodes of a minibatch. Changes nothing."""
+    states = states_of(model, batch.trajectory, part.chosen, part.generator)
+    loss = states.new_zeros(())
+    metrics: Metrics = {}
+
+    # policy <- trajectory, reward
+    if config.learns_policy:
+        policy_loss, metrics = actor_critic_loss(config, model, states, batch, part.chosen)
+        loss = loss + part.action_share * policy_loss
+
+    # discriminator <- trajectory, label
+    loss = loss + count_loss(config, model, states, batch, part)
+
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    return list(torch.autograd.grad(loss, parameters, materialize_grads=True)), metrics
 
 
-def paid_for(config: CountingConfig, log_count: Tensor, labels: Tensor) -> Tensor:
-    """What each episode is paid at its end, (n,)."""
-    log_prior = torch.from_numpy(log_prior_of(config)).to(log_count)
-    return reward(config.reward, validate=False)(log_count, labels, log_prior)
-
-
-def lesson_of(
-    config: CountingConfig, trajectory: Trajectory, paid: Tensor, labels: Tensor, done: int
-) -> Lesson:
-    """How much better than expected each action was, and what followed it."""
-    moved = trajectory.taken & (trajectory.actions != STOP)
-    reward_t = torch.where(trajectory.ended, paid, 0.0) - config.move_cost * moved
-    discount_t = config.discount_at(done) * (trajectory.taken & ~trajectory.ended)
-    advantage = gae(reward_t, discount_t, trajectory.value, config.lambda_)
-    returns = advantage + trajectory.value
-    if config.normalise_advantage:
-        among = advantage[trajectory.taken]
-        advantage = (advantage - among.mean()) / among.std(correction=0).clamp(min=1e-6)
-    return Lesson(trajectory, labels, advantage, returns, config.entropy_weight_at(done))
-
-
-def loss_of_policy(
-    config: CountingConfig, model: Model, states: Tensor, lesson: Lesson, chosen: Tensor
-) -> tuple[Tensor, Figures]:
-    """PPO for actions and what is expected before them, means over actions taken; and figures."""
-    trajectory, steps = lesson.trajectory, min(len(states), len(lesson.returns))
+def actor_critic_loss(
+    config: CountingConfig, model: Model, states: Tensor, batch: PPOBatch, chosen: Tensor
+) -> tuple[Tensor, Metrics]:
+    """PPO for policy and value head, means over the actions taken; and its metrics."""
+    trajectory, steps = batch.trajectory, min(len(states), len(batch.returns))
     actions, old_log_prob, old_value, advantage, returns, taken = (
         x[:steps, chosen]
         for x in (
             trajectory.actions, trajectory.log_prob, trajectory.value,
-            lesson.advantage, lesson.returns, trajectory.taken,
+            batch.advantage, batch.returns, trajectory.taken,
         )
     )  # fmt: skip
-    beliefs = model.beliefs(states[:steps])
-    log_prob = beliefs.log_policy.gather(2, actions[..., None])[..., 0]
-    uncertainty = mean_over_taken(entropy(beliefs.log_policy), taken)
+    outputs = model.outputs(states[:steps])
+    log_prob = outputs.log_policy.gather(2, actions[..., None])[..., 0]
+    policy_entropy = mean_over_taken(entropy(outputs.log_policy), taken)
     loss = (
         ppo_loss(log_prob, old_log_prob, advantage, taken, config.clip)
-        + config.value_weight * value_loss(beliefs.value, old_value, returns, taken, config.clip)
-        - lesson.entropy_weight * uncertainty
+        + config.value_coef * value_loss(outputs.value, old_value, returns, taken, config.clip)
+        - batch.entropy_coef * policy_entropy
     )
     with torch.no_grad():
         change = torch.where(taken, log_prob - old_log_prob, 0.0)
         clipped = ((change.exp() - 1.0).abs() > config.clip).float()
-        figures = {
-            "policy_entropy": uncertainty.item(),
+        metrics = {
+            "policy_entropy": policy_entropy.item(),
             "policy_clip_fraction": mean_over_taken(clipped, taken).item(),
             "policy_kl": mean_over_taken(change.expm1() - change, taken).item(),
         }
-    return loss, figures
+    return loss, metrics
 
 
-def loss_of_discriminator(
-    config: CountingConfig, model: Model, states: Tensor, lesson: Lesson, part: Part
+def count_loss(
+    config: CountingConfig, model: Model, states: Tensor, batch: PPOBatch, part: MinibatchPart
 ) -> Tensor:
-    """Cross-entropy after the last view; if all are supervised, that of the mean view too."""
-    labels, lengths = lesson.labels[part.chosen], lesson.trajectory.lengths[part.chosen]
-    if config.supervision == "last":
-        log_count = model.log_count(last_of(states, lengths))
-        return -part.of_episodes * log_count.gather(1, labels[:, None]).mean()
-    log_count = model.log_count(states)
-    nll = -log_count.gather(2, labels.expand(len(states), -1)[..., None])[..., 0]
-    taken = torch.arange(len(nll), device=nll.device)[:, None] < lengths
-    last = last_of(nll, lengths).mean()
-    return part.of_episodes * last + part.of_views * mean_over_taken(nll, taken)
-
-
-# --- cutting ---
-
-
-def cut_draws(config: CountingConfig, draws: Draws) -> list[Draws]:
-    return [draws.part(a, b) for a, b in edges(len(draws.scenes), config.parts)]
-
-
-def edges(count: int, parts: int) -> list[tuple[int, int]]:
-    """Where parts of nearly equal size begin and end."""
-    marks = [count * n // parts for n in range(parts + 1)]
-    return [(a, b) for a, b in itertools.pairwise(marks) if b > a]
-
-
-def minibatches(config: CountingConfig, trajectory: Trajectory, done: int) -> Iterator[list[Part]]:
-    """All episodes in each pass, in a new order, by minibatches of nearly equal size, in parts."""
-    count = len(trajectory.lengths)
-    number = -(-count // config.minibatch_episodes)
-    for n in range(config.ppo_passes):
-        order = torch.from_numpy(stream(config.seed, "policy", 1, done, n).permutation(count))
-        for first, last in edges(count, number):
-            yield cut(config, trajectory, order[first:last], (done, n, first))
-
-
-def cut(
-    config: CountingConfig, trajectory: Trajectory, chosen: Tensor, address: tuple[int, ...]
-) -> list[Part]:
-    """A minibatch in parts; the address is that of their random numbers."""
-    device = trajectory.lengths.device
-    chosen = chosen.to(device)
-    lengths, acted = trajectory.lengths[chosen], trajectory.acted[chosen]
-    parts = []
-    for first, last in edges(len(chosen), config.parts):
-        seed = stream(config.seed, "discriminator", 1, *address, first).integers(2**62)
-        parts.append(
-            Part(
-                chosen[first:last],
-                (acted[first:last].sum() / acted.sum()).item(),
-                (last - first) / len(chosen),
-                (lengths[first:last].sum() / lengths.sum()).item(),
-                torch.Generator(device).manual_seed(int(seed)),
-            )
-        )
-    return parts
+    """Cross-entropy of the count head, as the setting ``supervision`` says."""
+    labels, lengths = batch.labels[part.chosen], batch.trajectory.lengths[part.chosen]
+    if config.supervision == "last":  # no other step need be looked at
+        states = at_last_step(states, lengths)[None]
+    return discriminator_loss(
+        model.log_count(states), labels, lengths, config.supervision,
+        episode_share=part.episode_share, step_share=part.view_share,
+    )  # fmt: skip
 
 
 # --- around the loop ---
 
 
-def check(config: CountingConfig) -> None:
-    """Raise where training could not begin: no scenes, weights or device, a bad oracle."""
-    current_world().require_parts(config.parts, config.minibatch_episodes)
-    device = choose_device(config.device)
-    for split in ("train", "eval"):
-        load_split(config, split)
-    initial_learner(config, device)
-
-
-def train(config: CountingConfig, run: Run) -> dict[str, Any]:
-    """Train, from the last checkpoint of the run if it has one; return the summary."""
+def train(run: Run, prepared: Prepared) -> Metrics:
+    """Train a run from where it stands to its end; return the summary."""
     world = current_world()
-    world.require_parts(config.parts, config.minibatch_episodes)
-    device = choose_device(config.device)
-    with parts_in_parallel(device, config.parts) as each:
-        return _train(config, run, device, each, world)
-
-
-def _train(
-    config: CountingConfig, run: Run, device: torch.device, each: Map, world: World
-) -> dict[str, Any]:
-    training, held_out = load_split(config, "train"), load_split(config, "eval")
-    checkpoint = world.once(run.restore)
-    outcomes: list[Outcome] = []
-
-    def observe(before: int, done: int) -> None:
-        """Log a row and write a checkpoint where they are due."""
-        if is_due(before, done, config.evaluate_every, config.episodes):
-            row = evaluate(config, learner.model, held_out, world.everywhere(each))
-            sampled = sampled_figures(config, outcomes, world)
-            outcomes.clear()
-            if world.is_first:
-                run.log({"step": done, **row, **sampled})
-        if world.is_first and is_due(before, done, config.checkpoint_every, config.episodes):
-            run.save(done, *to_checkpoint(config, learner, training.sha256))
-
-    if checkpoint is None:
-        done, learner = 0, initial_learner(config, device)
-        observe(-1, 0)
-    else:
-        done = checkpoint.step
-        learner = restored_learner(config, checkpoint, training.sha256, device)
-
-    while done < config.episodes:
-        for group in learner.optimiser.param_groups:
-            group["lr"] = config.step_size_at(done)
-        draws = draw_batch(config, done, len(training))
-        outcome = learn_batch(config, learner, training, draws, done, each, world)
-        before, done = done, done + len(draws.scenes)
-        require_finite(outcome.log_count.cpu().numpy())
-        outcomes.append(outcome)
-        observe(before, done)
-
+    with parts_in_parallel(prepared.device, prepared.config.parts) as each:
+        train_batches(run, prepared, each, world)
     seconds = run.seconds
-    rows = world.once(run.rows)
+    rows, episodes = world.once(run.rows), prepared.config.episodes
     summary = {
         **{name: value for name, value in rows[-1].items() if name != "step"},
-        "best_accuracy": max(row["accuracy"] for row in rows),
-        "episodes": config.episodes,
+        "best_accuracy_percent": max(row["accuracy_percent"] for row in rows),
+        "episodes": episodes,
         "seconds": seconds,
-        "episodes_per_second": config.episodes / seconds,
+        "episodes_per_second": episodes / seconds,
     }
     return world.once(lambda: run.finish(summary))
 
 
-def is_due(before: int, done: int, every: int, end: int) -> bool:
-    """Whether a multiple of ``every`` was passed, or the end was reached."""
-    return done == end or done // every > before // every
+def train_batches(run: Run, prepared: Prepared, each: Map, world: World) -> None:
+    """All batches that are left; a row of metrics and a checkpoint whenever they are due."""
+    config, learner, done = prepared.config, prepared.learner, prepared.done
+    recent: list[BatchStats] = []  # since the last row
 
+    def log_and_save(before: int, now: int) -> None:
+        if is_due(before, now, config.evaluate_every, config.episodes):
+            map_all_ranks = world.map_all_ranks(each)
+            evaluated = evaluate_model(learner.model, prepared.held_out, now, map_all_ranks)
+            sampled = training_metrics(config, recent, world)
+            recent.clear()
+            if world.is_first:
+                run.log({"step": now, **evaluated, **sampled})
+        if world.is_first and is_due(before, now, config.checkpoint_every, config.episodes):
+            run.save(now, *to_checkpoint(learner, prepared.training.sha256))
 
-def sampled_figures(config: CountingConfig, outcomes: Sequence[Outcome], world: World) -> Figures:
-    """Of the episodes since the last evaluation, as they were drawn in training."""
-    if not outcomes:
-        return {}
-    log_count, labels, paid, moves = (
-        torch.cat([getattr(outcome, name) for outcome in outcomes]).cpu()
-        for name in ("log_count", "labels", "paid", "moves")
-    )
-    health = discriminator_health(
-        log_count.numpy(), labels.numpy(), reward(config.reward), log_prior_of(config)
-    )
-    shares = world.gather([figures for outcome in outcomes for figures in outcome.updates])
-    updates = [add(figures) for figures in zip(*shares, strict=True)]
-    figures = {
-        "moves": moves.float().mean().item(),
-        **health,
-        "reward_mean": paid.mean().item(),  # by an oracle, if there is one
-        "reward_deviation": paid.std(correction=0).item(),
-        **{name: float(np.mean([u[name] for u in updates])) for name in updates[0]},
-    }
-    return {f"train_{name}": value for name, value in figures.items()}
-
-
-def add(shares: Sequence[Figures]) -> Figures:
-    return {name: sum(figures[name] for figures in shares) for name in shares[0]}
+    if prepared.is_new:
+        log_and_save(-1, 0)
+    while done < config.episodes:
+        for group in learner.optimiser.param_groups:
+            group["lr"] = config.learning_rate_at(done)
+        inputs = sample_batch(config, done, len(prepared.training))
+        stats = train_batch(config, learner, prepared.training, inputs, done, each, world)
+        before, done = done, done + len(inputs.scenes)
+        require_finite(done, stats.log_count)
+        recent.append(stats)
+        log_and_save(before, done)

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from irrl.runs.config import Config, setting
 from irrl.errors import UserError
-from irrl.errors import unknown_name
-from irrl.rewards import DISDAIN_BONUS_WEIGHT, REWARDS
+from irrl.rewards import DISDAIN_BONUS_WEIGHT
+from irrl.runs.config import Config, setting
 from irrl.tasks.skills.map import map_text, read_map
 
 BONUS_WEIGHTS = {"none": 0.0, "disagreement": DISDAIN_BONUS_WEIGHT, "visits": 100.0}
@@ -20,10 +19,8 @@ class SkillsConfig(Config):
     task: ClassVar[str] = "skills"
     length: ClassVar[str] = "iterations"
 
-    reward: str = setting("clipped-linear", "what the policy is paid; see `irrl rewards`")
-    seed: int = setting(0, "root of every random stream")
     map: str = setting("large", "large, small, or the path of a text file ('#' walls, '.' free)")
-    codes: int = setting(128, "number of skill codes, drawn uniformly")
+    codes: int = setting(128, "number of skill codes, sampled uniformly")
     horizon: int = setting(20, "steps in an episode; its last cell stands for the trajectory")
     iterations: int = setting(1_600_000, "updates, each on one batch of episodes")
     batch_size: int = setting(32, "episodes in a batch")
@@ -51,14 +48,11 @@ class SkillsConfig(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.reward not in REWARDS:
-            raise UserError(unknown_name("reward", self.reward, REWARDS))
-        needs_ensemble = REWARDS[self.reward].needs_ensemble
+        needs_ensemble = self.reward_fn().needs_ensemble
         self.fill("discriminator_learning_rate", self.learning_rate)
         self.fill("bonus", "disagreement" if needs_ensemble else "none")
-        if self.bonus not in BONUS_WEIGHTS:
-            raise UserError(unknown_name("bonus", self.bonus, BONUS_WEIGHTS))
-        self.fill("bonus_weight", BONUS_WEIGHTS[self.bonus])
+        self.require_known(bonus=tuple(BONUS_WEIGHTS))
+        self.fill("bonus_weight", BONUS_WEIGHTS[str(self.bonus)])
         self.fill("ensemble_size", 2 if self.bonus == "disagreement" else 1)
         self.require("codes", lambda v: v >= 2, "at least 2: a single code tells nothing")
         self.require(
@@ -75,7 +69,7 @@ class SkillsConfig(Config):
         # A batch raises a logit by no more than this; the compiled exp is good up to 87.
         self.require("discriminator_learning_rate", lambda v: v <= 80, "at most 80")
         if needs_ensemble and self.bonus != "disagreement":
-            raise UserError(f"reward {self.reward} is paid with the bonus disagreement")
+            raise UserError(f"reward {self.reward} goes with the bonus disagreement")
         if self.bonus == "disagreement" and self.ensemble_size == 1:
             raise UserError("the bonus disagreement needs an ensemble-size of 2 or more")
         if self.bonus == "none" and self.bonus_weight:

@@ -21,8 +21,9 @@ class FourRooms(gym.Env[Any, Any]):
     `Discrete(cells)`: the number of the agent's cell, counted row by row from the top left.
 
     ## Rewards
-    Always 0. The reward is internal: pay `irrl.reward(name)(log_probs, code)` on the last
-    transition, with the log-probabilities of your discriminator for the final cell.
+    Always 0. The reward is internal: give the last transition
+    `irrl.reward(name)(log_probs, code)`, with the log-probabilities of your discriminator for the
+    final cell.
 
     ## Starting State
     The cell marked `S` on the map, else the first free cell.

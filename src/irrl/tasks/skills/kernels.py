@@ -12,6 +12,8 @@ Conventions shared by every function here:
   gradient, and spares the next softmax the search for a maximum.
 * Whole tables and indices are passed rather than rows: making a view costs a reference count.
 * Indices are unsigned: Numba then skips the branch for negative ones.
+* What adds floats is inlined by force. Else the process that compiles would call another copy of it
+  than those that load the loop from the cache, and the two copies do not round alike.
 """
 
 import numpy as np
@@ -25,8 +27,8 @@ f32 = np.float32
 N_ACTIONS = np.uint32(len(ACTIONS))
 REWARD_SIGNATURE = types.float32(types.float32[::1], types.uint32, types.float32)
 
-# Sums may be reordered into vector lanes. NaN comes with divergence only, which `check_finite`
-# in tables.py tells.
+# Sums may be reordered into vector lanes. NaN comes with divergence only, which `require_finite`
+# tells whenever tables are looked at.
 VECTORISE = {"reassoc", "contract", "nnan", "nsz", "arcp"}
 
 
@@ -86,7 +88,7 @@ def _log(x):
     return r + small + f32(0.693359375) * n
 
 
-@njit(cache=True, fastmath=VECTORISE)
+@njit(cache=True, fastmath=VECTORISE, forceinline=True)
 def normalise(log_q, posterior, member, cell):
     """Turn logits into log-probabilities in place, and write the probabilities beside them."""
     total = f32(0.0)
@@ -101,7 +103,7 @@ def normalise(log_q, posterior, member, cell):
         posterior[member, cell, k] *= scale
 
 
-@njit(cache=True, fastmath=VECTORISE)
+@njit(cache=True, fastmath=VECTORISE, forceinline=True)
 def ensemble_mean(log_q, posterior, cell, log_mean):
     """Write the log of the members' mean; return how much they disagree (DISDAIN)."""
     members, _, codes = log_q.shape
@@ -116,12 +118,12 @@ def ensemble_mean(log_q, posterior, cell, log_mean):
     disagreement = f32(0.0)
     for member in range(members):
         for k in range(codes):
-            gain = log_q[member, cell, k] - log_mean[cell, k]
-            disagreement += share * posterior[member, cell, k] * gain
+            log_ratio = log_q[member, cell, k] - log_mean[cell, k]
+            disagreement += share * posterior[member, cell, k] * log_ratio
     return max(disagreement, f32(0.0))
 
 
-@njit(cache=True, fastmath=VECTORISE)
+@njit(cache=True, fastmath=VECTORISE, forceinline=True)
 def discriminator_step(log_q, posterior, member, cell, label, step, visits):
     """Descend the cross-entropy: logits -= step * (visits * posterior - one for the label).
 
@@ -171,11 +173,11 @@ def rollout(
     return cell, explored
 
 
-@njit(cache=True, fastmath=VECTORISE)
+@njit(cache=True, fastmath=VECTORISE, forceinline=True)
 def q_lambda_errors(
     q, channel, code, greedy, next_cell, moves, b, reward, discount, lambda_, errors
 ):  # fmt: skip
-    """TD errors of Peng's Q(lambda); the reward is paid on the last move and ends the episode."""
+    """TD errors of Peng's Q(lambda); the reward comes with the last move, the end."""
     bootstrap = discount * (f32(1.0) - lambda_)
     carry = discount * lambda_
     last = moves.shape[1] - 1
@@ -188,7 +190,7 @@ def q_lambda_errors(
         errors[channel, b, t] = target - q[channel, code, move]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def step_q(q, channel, code, moves, b, errors, step):
     """Add the errors to the values, those of a move repeated while waiting at once."""
     move, total = moves[b, 0], errors[channel, b, 0]

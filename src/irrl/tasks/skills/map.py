@@ -88,7 +88,7 @@ class RoomMap:
             frontier = ahead
         return distance
 
-    def paint(self, values: NDArray) -> NDArray[np.float64]:
+    def to_grid(self, values: NDArray) -> NDArray[np.float64]:
         """Lay one value per cell out on the grid; walls are NaN."""
         grid = np.full((len(self.rows), len(self.rows[0])), np.nan)
         for (r, c), value in zip(self.cells, values, strict=True):

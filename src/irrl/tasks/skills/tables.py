@@ -56,12 +56,6 @@ def _kinds(arrays: dict[str, Any]) -> dict[str, Any]:
     return {name: (array.shape, array.dtype) for name, array in arrays.items()}
 
 
-def check_finite(tables: Tables, step: int) -> None:
-    """Say so when training has diverged, rather than go on with nonsense."""
-    if not (np.isfinite(tables.q).all() and np.isfinite(tables.log_q).all()):
-        raise UserError(f"training diverged before step {step}; lower learning-rate and start anew")
-
-
 def bonus_weights(config: SkillsConfig) -> np.ndarray:
     """Weights of the Q tables in choosing actions: skill, and bonus if there is one."""
     return np.array([1.0, config.bonus_weight] if config.bonus_weight else [1.0], dtype=np.float32)

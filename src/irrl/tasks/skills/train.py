@@ -1,4 +1,4 @@
-"""Skill discovery: a policy is paid for ending where a discriminator can tell its code.
+"""Skill discovery: a policy is rewarded for ending where a discriminator can tell its code.
 
 The loop of the paper is `_learn`: rollout, reward, policy, discriminator. Everything around it
 prepares the numbers it consumes, and looks at the tables it leaves behind.
@@ -7,21 +7,24 @@ prepares the numbers it consumes, and looks at the tables it leaves behind.
 import hashlib
 import math
 from collections.abc import Callable
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, types
 
-from irrl.nn.distributed import current_world
+from irrl.diagnostics import require_finite
 from irrl.errors import UserError
-from irrl.rewards import LOG_FLOOR, Reward, clip_at_prior, reward
+from irrl.nn.distributed import current_world
+from irrl.runs.checkpoint import Checkpoint
 from irrl.runs.run import Run
+from irrl.runs.schedule import is_due, next_due
 from irrl.runs.seeding import stream
+from irrl.tasks.contract import Metrics
 from irrl.tasks.skills import kernels
 from irrl.tasks.skills.config import SkillsConfig
-from irrl.tasks.skills.evaluate import evaluate
+from irrl.tasks.skills.evaluate import evaluate_tables
 from irrl.tasks.skills.kernels import (
     discriminator_step,
     ensemble_mean,
@@ -33,16 +36,11 @@ from irrl.tasks.skills.kernels import (
     step_q,
 )
 from irrl.tasks.skills.map import ACTIONS, RoomMap, read_map
-from irrl.tasks.skills.tables import (
-    Tables,
-    bonus_weights,
-    check_finite,
-    initial_tables,
-    restored_tables,
-)
+from irrl.tasks.skills.reward import compiled_reward
+from irrl.tasks.skills.tables import Tables, bonus_weights, initial_tables, restored_tables
 
 f32 = np.float32
-BLOCK = 1_000  # iterations whose random numbers are drawn together
+BLOCK = 1_000  # iterations whose random numbers are sampled together
 
 _row = types.float32[::1]
 _table = types.float32[:, :, ::1]
@@ -66,7 +64,7 @@ def _compile_loop(kernels_digest: str) -> Callable:
     def learn(
         q, log_q, visits, weights, visit_bonus, next_cell, start, labels, first, last,
         explore_at, explore_action, horizon, discount, lambda_, policy_step,
-        posterior_step, log_p, pay,
+        posterior_step, log_p, reward_fn,
     ):  # fmt: skip
         kernels_digest  # noqa: B018
         batch = labels.shape[1]
@@ -83,7 +81,7 @@ def _compile_loop(kernels_digest: str) -> Callable:
         log_mean = np.empty((cells, codes), f32)
         bonus = np.zeros(cells, f32)
         arrivals = np.zeros(cells, np.int64)
-        judged = np.zeros(cells, np.bool_)
+        is_normalised = np.zeros(cells, np.bool_)
         steps = first * batch * horizon
         explored = np.searchsorted(explore_at, steps)
 
@@ -101,8 +99,8 @@ def _compile_loop(kernels_digest: str) -> Callable:
             # reward = shape(log q(y | trajectory), log p(y))
             for b in range(batch):
                 y, cell = labels[i, b], final[b]
-                if not judged[cell]:
-                    judged[cell] = True
+                if not is_normalised[cell]:
+                    is_normalised[cell] = True
                     for e in range(members):
                         normalise(log_q, posterior, e, cell)
                     if members > 1:
@@ -110,7 +108,7 @@ def _compile_loop(kernels_digest: str) -> Callable:
                     if visit_bonus:
                         bonus[cell] = f32(1.0 / math.sqrt(visits[cell]))
                 log_q_cell = log_q[0, cell] if members == 1 else log_mean[cell]
-                skill_reward = pay(log_q_cell, y, log_p)
+                skill_reward = reward_fn(log_q_cell, y, log_p)
                 q_lambda_errors(
                     q, 0, y, greedy, next_cell, moves, b, skill_reward, discount, lambda_, errors
                 )
@@ -135,12 +133,27 @@ def _compile_loop(kernels_digest: str) -> Callable:
                             log_q, posterior, e, cell, y, posterior_step, arrivals[cell]
                         )
                 arrivals[cell] = 0
-                judged[cell] = False
+                is_normalised[cell] = False
 
     return learn
 
 
 _learn = _compile_loop(hashlib.sha256(Path(kernels.__file__).read_bytes()).hexdigest())
+
+
+# --- the task ---
+
+
+@dataclass
+class Learner:
+    """The tables, the compiled reward they learn from, and how far they have come."""
+
+    config: SkillsConfig
+    room_map: RoomMap
+    reward_fn: Callable
+    tables: Tables
+    step: int = 0
+    observed: int = -1  # the last step at which the tables were looked at; -1: none
 
 
 def check(config: SkillsConfig) -> None:
@@ -149,34 +162,37 @@ def check(config: SkillsConfig) -> None:
         raise UserError("skills has tables, and nothing to share; start it without torchrun")
 
 
-def train(config: SkillsConfig, run: Run) -> dict[str, Any]:
-    """Train, from the last checkpoint of the run if it has one; return the summary."""
+def prepare(config: SkillsConfig, checkpoint: Checkpoint | None) -> Learner:
+    """A learner at its start, or where a checkpoint left it."""
     check(config)
-    room_map = read_map(config.map)
-    pay = compiled_reward(reward(config.reward))
-    checkpoint = run.restore()
+    room_map, reward_fn = read_map(config.map), compiled_reward(config.reward_fn())
     if checkpoint is None:
-        step, tables = 0, initial_tables(config, room_map)
-        observe(config, room_map, run, step, tables)
-    else:
-        step, tables = checkpoint.step, restored_tables(config, room_map, checkpoint.arrays)
+        return Learner(config, room_map, reward_fn, initial_tables(config, room_map))
+    tables = restored_tables(config, room_map, checkpoint.arrays)
+    return Learner(config, room_map, reward_fn, tables, checkpoint.step, checkpoint.step)
 
-    while step < config.iterations:
-        block, first = divmod(step, BLOCK)
-        draws = draw_block(config, block)
+
+def train(run: Run, learner: Learner) -> Metrics:
+    """Train from where the learner stands to the end; return the summary."""
+    config = learner.config
+    if learner.observed < 0:
+        observe(run, learner)
+    while learner.step < config.iterations:
+        block = learner.step // BLOCK
+        samples = sample_block(config, block)
         end_of_block = min((block + 1) * BLOCK, config.iterations)
-        while step < end_of_block:
-            stop = min(end_of_block, _next_observation(config, step))
-            last = first + stop - step
-            learn_block(config, room_map, pay, tables, draws, first, last)
-            step, first = stop, last
-            observe(config, room_map, run, step, tables)
+        while learner.step < end_of_block:
+            due = next_due(learner.step, config.evaluate_every, config.checkpoint_every)
+            stop = min(end_of_block, due)
+            learn_block(learner, samples, learner.step - block * BLOCK, stop - block * BLOCK)
+            learner.step = stop
+            observe(run, learner)
 
-    row, occupancy = evaluate(config, room_map, tables.q, tables.log_q)
+    metrics, occupancy = evaluate_tables(config, learner.room_map, learner.tables)
     seconds = run.seconds
     return run.finish(
         {
-            **row,
+            **metrics,
             "iterations": config.iterations,
             "seconds": seconds,
             "iterations_per_second": config.iterations / seconds,
@@ -185,50 +201,40 @@ def train(config: SkillsConfig, run: Run) -> dict[str, Any]:
     )
 
 
-def learn_block(
-    config: SkillsConfig,
-    room_map: RoomMap,
-    pay: Callable,
-    tables: Tables,
-    draws: tuple[np.ndarray, np.ndarray, np.ndarray],
-    first: int,
-    last: int,
-) -> None:
-    """Iterations ``first`` to ``last`` of a block, on the tables in place."""
-    labels, explore_at, explore_action = draws
-    _learn(
-        *tables, bonus_weights(config), config.bonus == "visits", room_map.next_cell,
-        np.uint32(room_map.start), labels, first, last, explore_at, explore_action,
-        config.horizon, f32(config.discount), f32(config.lambda_), f32(policy_step(config)),
-        f32(posterior_step(config)), f32(-math.log(config.codes)), pay,
-    )  # fmt: skip
-
-
-def observe(config: SkillsConfig, room_map: RoomMap, run: Run, step: int, tables: Tables) -> None:
+def observe(run: Run, learner: Learner) -> None:
     """Log a row and write a checkpoint where they are due."""
-    at_end = step == config.iterations
-    due_row = at_end or step % config.evaluate_every == 0
-    due_checkpoint = at_end or step % config.checkpoint_every == 0
-    if due_row or due_checkpoint:
-        check_finite(tables, step)
-        row, occupancy = evaluate(config, room_map, tables.q, tables.log_q)
-        if due_row:
-            run.log({"step": step, **row})
-        if due_checkpoint:
+    config, step, tables = learner.config, learner.step, learner.tables
+    row_is_due, checkpoint_is_due = (
+        is_due(learner.observed, step, every, config.iterations)
+        for every in (config.evaluate_every, config.checkpoint_every)
+    )
+    learner.observed = step
+    if row_is_due or checkpoint_is_due:
+        require_finite(step, tables.q, tables.log_q)
+        metrics, occupancy = evaluate_tables(config, learner.room_map, tables)
+        if row_is_due:
+            run.log({"step": step, **metrics})
+        if checkpoint_is_due:
             run.save(step, tables._asdict(), {"occupancy": occupancy.tolist()})
 
 
-def _next_observation(config: SkillsConfig, step: int) -> int:
-    intervals = (config.evaluate_every, config.checkpoint_every)
-    return min(every * (step // every + 1) for every in intervals)
+# --- what the compiled loop consumes ---
 
 
-def draw_block(config: SkillsConfig, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels of a block of iterations, and where in it which random actions are taken.
+class Samples(NamedTuple):
+    """All that chance has to say in a block of iterations.
 
-    Random actions are rare, so their places are drawn instead of a coin for each step. Places
-    count the steps of the block; the last one is beyond its end.
+    ``explore_at`` has the steps of the block at which an action is random, and ends with one that
+    is beyond it; ``explore_action`` the action that is taken at each.
     """
+
+    labels: np.ndarray  # (BLOCK, batch)
+    explore_at: np.ndarray
+    explore_action: np.ndarray
+
+
+def sample_block(config: SkillsConfig, block: int) -> Samples:
+    """Sample a block. Random actions are rare: their places are sampled, not a coin each step."""
     labels = stream(config.seed, "environment", block).integers(
         config.codes, size=(BLOCK, config.batch_size), dtype=np.uint32
     )
@@ -236,7 +242,20 @@ def draw_block(config: SkillsConfig, block: int) -> tuple[np.ndarray, np.ndarray
     steps = labels.size * config.horizon
     places = rng.choice(steps, rng.binomial(steps, config.epsilon), replace=False, shuffle=False)
     explore_at = np.append(np.sort(places), steps).astype(np.int64)
-    return labels, explore_at, rng.integers(len(ACTIONS), size=explore_at.size, dtype=np.uint32)
+    explore_action = rng.integers(len(ACTIONS), size=explore_at.size, dtype=np.uint32)
+    return Samples(labels, explore_at, explore_action)
+
+
+def learn_block(learner: Learner, samples: Samples, first: int, last: int) -> None:
+    """Iterations ``first`` to ``last`` of a block, on the tables in place."""
+    config, room_map = learner.config, learner.room_map
+    _learn(
+        *learner.tables, bonus_weights(config), config.bonus == "visits", room_map.next_cell,
+        np.uint32(room_map.start), samples.labels, first, last, samples.explore_at,
+        samples.explore_action, config.horizon, f32(config.discount), f32(config.lambda_),
+        f32(policy_step(config)), f32(posterior_step(config)), f32(-math.log(config.codes)),
+        learner.reward_fn,
+    )  # fmt: skip
 
 
 def policy_step(config: SkillsConfig) -> float:
@@ -248,27 +267,3 @@ def posterior_step(config: SkillsConfig) -> float:
     """Step of one label in the discriminators' loss, a mean over ensemble and batch."""
     assert config.discriminator_learning_rate is not None and config.ensemble_size is not None
     return config.discriminator_learning_rate / (config.batch_size * config.ensemble_size)
-
-
-@cache
-def compiled_reward(paid: Reward) -> Callable:
-    """The library's reward as a compiled function (log-probabilities, label, log prior).
-
-    Compiled once in a process: workers of a sweep do many runs.
-    """
-    if paid.shape is None:
-
-        @njit(kernels.REWARD_SIGNATURE)
-        def accuracy(log_q, label, log_p):
-            return f32(np.argmax(log_q) == label)
-
-        return accuracy
-    shape, clip, clipped = njit(paid.shape), njit(clip_at_prior), paid.clipped
-    floor = f32(LOG_FLOOR)
-
-    @njit(kernels.REWARD_SIGNATURE)
-    def gain(log_q, label, log_p):
-        value = shape(np, max(log_q[label], floor), log_p)
-        return f32(clip(np, value)) if clipped else f32(value)
-
-    return gain

@@ -1,4 +1,4 @@
-"""Learning to count through the command line, on scenes really drawn."""
+"""Learning to count through the command line, on scenes really rendered."""
 
 import json
 import shutil
@@ -7,23 +7,25 @@ import pytest
 from PIL import Image
 
 from irrl.cli.main import main
-
-from tests.helpers.command import failed
+from tests.helpers.command import failed, failing
 
 
 def test_a_smoke_run_leaves_everything_behind(counting_run):
     rows = [json.loads(line) for line in (counting_run / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [0, 64, 128, 192, 256]
     for name in (
-        "accuracy", "well_founded", "moves", "discriminator_posterior", "discriminator_entropy",
-        "discriminator_calibration_error", "share_clipped", "reward_mean", "reward_deviation",
-        "train_discriminator_accuracy", "train_moves", "train_reward_mean",
-        "train_reward_deviation", "train_policy_entropy", "train_policy_clip_fraction",
+        "accuracy_percent", "well_founded_percent", "moves", "discriminator_posterior",
+        "discriminator_entropy",
+        "discriminator_calibration_error", "share_clipped", "reward_mean", "reward_std",
+        "train_discriminator_accuracy_percent", "train_moves", "train_reward_mean",
+        "train_reward_std", "train_policy_entropy", "train_policy_clip_fraction",
         "train_policy_kl",
     ):  # fmt: skip
         assert name in rows[-1], name
     summary = json.loads((counting_run / "summary.json").read_text())
-    assert summary["accuracy"] == rows[-1]["accuracy"] and summary["episodes"] == 256
+    assert (
+        summary["accuracy_percent"] == rows[-1]["accuracy_percent"] and summary["episodes"] == 256
+    )
 
 
 def test_eval_repeats_the_last_row(irrl, counting_run):
@@ -33,34 +35,39 @@ def test_eval_repeats_the_last_row(irrl, counting_run):
     assert found["step"] == 256
     assert all(last[name] == value for name, value in found.items())
     few = json.loads(irrl("eval", counting_run, "--eval-scenes", "2", "--json").stdout)
-    assert few["accuracy"] in (0.0, 50.0, 100.0)
+    assert few["accuracy_percent"] in (0.0, 50.0, 100.0)
 
 
-def test_play_draws_a_sheet_and_a_film(irrl, counting_run, tmp_path):
-    result = irrl("play", counting_run, counting_run, "--images", "2", "-o", "walks.png")
+def test_play_plots_a_sheet_and_a_film(irrl, counting_run, tmp_path):
+    result = irrl("play", counting_run, counting_run, "--episodes", "2", "-o", "walks.png")
     assert result.returncode == 0, result.stderr
     seed, sheet, film = result.stdout.split("\n")[:3]
     assert seed.startswith("seed ") and (sheet, film) == ("walks.png", "walks.gif")
     with Image.open(tmp_path / "walks.gif") as moving:
         assert moving.n_frames >= 2
-    again = irrl("play", counting_run, counting_run, "--images", "2", "--seed", seed.split()[1],
+    again = irrl("play", counting_run, counting_run, "--episodes", "2", "--seed", seed.split()[1],
                  "-o", "again.png")  # fmt: skip
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "again.png").read_bytes() == (tmp_path / "walks.png").read_bytes()
-    assert failed(irrl("play", counting_run, "--images", "33"), "images must be at most 32")
+    assert failed(irrl("play", counting_run, "--episodes", "33"), "episodes must be at most 32")
 
 
-def test_compare_and_plot_with_yardsticks(irrl, scenes_folder, counting_run, tmp_path):
+def test_compare_and_plot_with_scripted_baselines(irrl, scenes_folder, counting_run, tmp_path):
     flags = ["--preset", "smoke", "--scenes", scenes_folder]
     result = irrl("compare", "counting", *flags, "--rewards", "clipped-log,accuracy",
-                  "--yardsticks", "stay,sweep", "--seeds", "1", "--workers", "1",
+                  "--baselines", "stay,sweep", "--seeds", "1", "--workers", "1",
                   "--out", "all")  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert "well founded" in result.stdout and (tmp_path / "all" / "comparison.png").exists()
     rows = json.loads((tmp_path / "all" / "comparison.json").read_text())["rewards"]
-    assert list(rows) == ["clipped-log", "accuracy", "stay (yardstick)", "sweep (yardstick)"]
-    assert rows["stay (yardstick)"]["moves"]["values"] == [0.0]
-    assert rows["sweep (yardstick)"]["moves"]["values"] == [6.0]
+    assert list(rows) == [
+        "clipped-log",
+        "accuracy",
+        "stay (scripted baseline)",
+        "sweep (scripted baseline)",
+    ]
+    assert rows["stay (scripted baseline)"]["moves"]["values"] == [0.0]
+    assert rows["sweep (scripted baseline)"]["moves"]["values"] == [6.0]
     result = irrl("plot", "all", counting_run, "-o", "both.svg")
     assert result.returncode == 0, result.stderr
     text = (tmp_path / "both.svg").read_text()
@@ -71,14 +78,14 @@ def test_compare_and_plot_with_yardsticks(irrl, scenes_folder, counting_run, tmp
     assert failed(irrl("plot", "all", "other"), "runs with different episodes do not compare")
 
 
-def test_yardsticks_that_are_not_there(capsys):
-    command = ["compare", "counting", "--preset", "smoke", "--yardsticks"]
+def test_scripted_baselines_that_are_not_there(capsys):
+    command = ["compare", "counting", "--preset", "smoke", "--baselines"]
     said = failing(capsys, *command, "stand")
-    assert "unknown yardstick 'stand'" in said and "stay, random, sweep" in said
-    skills = failing(capsys, "compare", "skills", "--yardsticks", "stay")
-    assert "skills has no yardsticks" in skills
-    none = failing(capsys, *command, "stay", "--yardstick-seeds", "0")
-    assert "yardstick-seeds must be at least 1" in none
+    assert "unknown scripted baseline 'stand'" in said and "stay, random, sweep" in said
+    skills = failing(capsys, "compare", "skills", "--baselines", "stay")
+    assert "skills has no scripted baselines" in skills
+    none = failing(capsys, *command, "stay", "--baseline-seeds", "0")
+    assert "baseline-seeds must be at least 1" in none
 
 
 def test_a_report_shows_walks_or_says_why_not(irrl, scenes_folder, counting_run, tmp_path):
@@ -107,18 +114,13 @@ def test_an_oracle_run(irrl, scenes_folder, counting_run, tmp_path):
 # --- bad input: one clear line, exit code 2, nothing lost ---
 
 
-def failing(capsys, *arguments):
-    """What the command says, in this process: it is quicker."""
-    code = main([str(a) for a in arguments])
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert code == 2 and len(lines) == 1 and lines[0].startswith("irrl: error: "), lines
-    return lines[0]
-
-
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--walker", "run"], ["unknown walker 'run'", "learned, stay, random, sweep"]),
+        (
+            ["--behaviour-policy", "run"],
+            ["unknown behaviour-policy 'run'", "learned, stay, random, sweep"],
+        ),
         (["--encoder", "resnet"], ["unknown encoder 'resnet'", "Did you mean 'resnet18'"]),
         (["--prior", "flat"], ["unknown prior 'flat'", "sampler, uniform"]),
         (["--core", "lstm"], ["unknown core 'lstm'"]),
@@ -148,7 +150,10 @@ def failing(capsys, *arguments):
         (["--device", "toaster"], ["device toaster cannot be used here"]),
         (["--oracle", "nowhere"], ["nowhere is not a run folder"]),
         (["--oracle", ""], ["oracle must be the folder of a run"]),
-        (["--oracle", "x", "--walker", "stay"], ["walker stay does not learn"]),
+        (
+            ["--oracle", "x", "--behaviour-policy", "stay"],
+            ["behaviour-policy stay does not learn"],
+        ),
         (["--scenes", ""], ["scenes must be a folder"]),
         (
             ["--scenes", "no such"],
@@ -180,7 +185,7 @@ def test_no_network_and_no_weights(irrl, scenes_folder, tmp_path, monkeypatch):
 def test_training_that_comes_apart_says_so(scenes_folder, tmp_path, capsys):
     flags = ["--preset", "smoke", "--scenes", scenes_folder, "--learning-rate", "1e30"]
     said = failing(capsys, "train", "counting", *flags, "--out", tmp_path / "run")
-    assert "training came apart" in said and "smaller learning-rate" in said
+    assert "training diverged before step" in said and "lower learning-rate" in said
 
 
 def test_cut_pictures_are_noticed_before_anything_is_written(scenes_folder, tmp_path, capsys):
@@ -194,4 +199,4 @@ def test_cut_pictures_are_noticed_before_anything_is_written(scenes_folder, tmp_
 
 def test_nothing_to_measure(counting_run, capsys):
     said = failing(capsys, "noise", "measure", counting_run, "--oracle", counting_run)
-    assert "counting has nothing to measure" in said
+    assert "noise cannot be measured on runs of counting" in said

@@ -1,4 +1,4 @@
-"""Scenes through the command line, really drawn."""
+"""Scenes through the command line, really rendered."""
 
 import os
 import signal
@@ -10,7 +10,6 @@ from PIL import Image
 
 from irrl.tasks.counting.dataset import load_scenes
 from irrl.tasks.counting.images import open_images
-
 from tests.helpers.command import failed
 
 
@@ -51,7 +50,7 @@ def test_stopped_by_the_user(tmp_path):
     assert line.startswith("irrl: stopped; go on with `irrl data scenes --train 100000 --eval 1000")
 
 
-def test_a_scene_is_drawn(irrl, tmp_path):
+def test_a_scene_is_plotted(irrl, tmp_path):
     result = irrl("data", "show-scenes", "--seed", "4", "-o", "scene.png")
     assert result.returncode == 0, result.stderr
     with Image.open(tmp_path / "scene.png") as picture:
@@ -85,5 +84,5 @@ def test_no_opengl(irrl, tmp_path):
     broken = {**os.environ, "MUJOCO_GL": "nonsense"}
     for command in (["scenes", "--out", "d"], ["show-scenes"]):
         result = irrl("data", *command, env=broken)
-        assert failed(result, "cannot draw without a window", "libegl1", "libosmesa6")
+        assert failed(result, "cannot render without a window", "libegl1", "libosmesa6")
     assert list(tmp_path.iterdir()) == []

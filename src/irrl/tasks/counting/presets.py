@@ -1,0 +1,55 @@
+"""Presets of object counting."""
+
+from irrl.tasks.contract import Preset
+
+PRESETS = {
+    "fast": Preset(
+        "a small encoder on pictures of 64 x 64 that is told what to look for: for two cores",
+        {
+            "train_scenes": 20_000,
+            "resolution": 64,
+            "encoder": "small",
+            "dropout": 0.0,
+            "core": "gru",
+            "head_width": 64,
+            "initial_policy": 0.01,
+            "episodes": 120_000,
+            "batch_episodes": 256,
+            "n_epochs": 2,
+            "minibatch_episodes": 64,
+            "learning_rate": 3e-3,
+            "schedule": "cosine",
+            "discount": 0.99,
+            "final_discount": 0.9,
+            "entropy_coef": 0.08,
+            "max_grad_norm": 2.0,
+            "supervision": "all",
+            "normalise_advantage": "standardise",
+            "evaluate_every": 5_000,
+            "checkpoint_every": 20_000,
+        },
+    ),
+    "paper": Preset("the authors' recipe: ResNet-18, 2 million episodes; it needs a GPU", {}),
+    "smoke": Preset(
+        "a tiny model on a few scenes: does everything run?",
+        {
+            "train_scenes": 64,
+            "eval_scenes": 32,
+            "resolution": 32,
+            "encoder": "small",
+            "encoder_widths": "8,16",
+            "core": "gru",
+            "width": 32,
+            "initial_policy": 0.01,
+            "episodes": 256,
+            "batch_episodes": 64,
+            "n_epochs": 2,
+            "minibatch_episodes": 32,
+            "learning_rate": 1e-3,
+            "supervision": "all",
+            "normalise_advantage": "standardise",
+            "evaluate_every": 64,
+            "checkpoint_every": 64,
+        },
+    ),
+}
