@@ -95,18 +95,20 @@ def layout_of(config: RamConfig) -> Layout:
 
 
 def train_and_validation(
-    seed: int, layout: Layout, train_images: int, validation_images: int
+    digits: Digits, seed: int, layout: Layout, train_images: int, validation_images: int
 ) -> tuple[Canvases, Canvases]:
     """As the authors: one set sampled from the training digits, its end held out for validation."""
     count = train_images + validation_images
     rng = stream(seed, "data", TRAIN_AND_VALIDATION)
-    canvases = sample_canvases(read_mnist("train"), count, layout, rng)
+    canvases = sample_canvases(digits, count, layout, rng)
     return canvases.part(0, train_images), canvases.part(train_images, count)
 
 
-def fresh_training_set(seed: int, epoch: int, layout: Layout, count: int) -> Canvases:
+def fresh_training_set(
+    digits: Digits, seed: int, epoch: int, layout: Layout, count: int
+) -> Canvases:
     """New canvases for an epoch, from the same training digits."""
-    return sample_canvases(read_mnist("train"), count, layout, stream(seed, "data", FRESH, epoch))
+    return sample_canvases(digits, count, layout, stream(seed, "data", FRESH, epoch))
 
 
 def canvases_with_test_digits(seed: int, layout: Layout, count: int) -> Canvases:

@@ -1,5 +1,6 @@
 """How good a model is: accuracy without chance, and the health of its discriminator."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,16 +27,14 @@ def evaluate(config: DigitsConfig, checkpoint: Checkpoint) -> dict[str, Any]:
     """Metrics of a checkpoint, on canvases with test digits."""
     device = device_to_look(config.device)
     discriminator, policy = restored_models(config, checkpoint.arrays, device)
-    with parts_in_parallel(device, config.parts) as each:
-        return evaluate_test(config, discriminator, policy, each)
-
-
-def evaluate_test(
-    config: DigitsConfig, discriminator: Discriminator, policy: Policy, each: Map = map
-) -> dict[str, Any]:
     canvases = canvases_with_test_digits(config.seed, layout_of(config), config.test_images)
-    metrics = evaluate_on(config, discriminator, policy, canvases, each)
-    return {f"test_{name}": value for name, value in metrics.items()}
+    with parts_in_parallel(device, config.parts) as each:
+        return under("test", evaluate_on(config, discriminator, policy, canvases, each))
+
+
+def under(prefix: str, metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Metrics named by what they were measured on."""
+    return {f"{prefix}_{name}": value for name, value in metrics.items()}
 
 
 def evaluate_on(

@@ -64,16 +64,21 @@ def read_mnist(part: str) -> Digits:
     return Digits(*(parse_idx(name, _read_genuine(name)) for name in names))
 
 
-def check_mnist() -> None:
-    """Raise if a file is not there, or damaged."""
+def require_mnist() -> None:
+    """Raise if a file is not there. Reads none of them."""
     for name in FILES:
-        _read_genuine(name)
+        _path_of(name)
 
 
-def _read_genuine(name: str) -> bytes:
+def _path_of(name: str) -> Path:
     path = cache_folder() / name
     if not path.is_file():
         raise UserError(f"no MNIST in {path.parent}; {_advice()}")
+    return path
+
+
+def _read_genuine(name: str) -> bytes:
+    path = _path_of(name)
     content = path.read_bytes()
     if not is_genuine(name, content):
         raise UserError(

@@ -21,8 +21,14 @@ from irrl.runs.checkpoint import Checkpoint
 from irrl.runs.run import Run
 from irrl.runs.schedule import is_due
 from irrl.tasks.digits.chance import RandomNumbers, sample_epoch
-from irrl.tasks.digits.data import Canvases, fresh_training_set, layout_of, train_and_validation
-from irrl.tasks.digits.evaluate import evaluate_on, evaluate_test
+from irrl.tasks.digits.data import (
+    Canvases,
+    canvases_with_test_digits,
+    fresh_training_set,
+    layout_of,
+    train_and_validation,
+)
+from irrl.tasks.digits.evaluate import evaluate_on, under
 from irrl.tasks.digits.extensions.config import DigitsConfig
 from irrl.tasks.digits.learner import (
     Learner,
@@ -37,7 +43,7 @@ from irrl.tasks.digits.losses import (
     policy_loss,
     reward_potential,
 )
-from irrl.tasks.digits.mnist import check_mnist
+from irrl.tasks.digits.mnist import Digits, read_mnist, require_mnist
 from irrl.tasks.digits.rollout import rollout
 
 
@@ -125,12 +131,20 @@ def cut_batch(
 # --- around the loop ---
 
 
+class Data(NamedTuple):
+    """Training digits, and canvases with them and with test digits."""
+
+    digits: Digits
+    training: Canvases
+    validation: Canvases
+    test: Canvases
+
+
 class Prepared(NamedTuple):
     """What training begins with; ``epoch`` is how many are done."""
 
     learner: Learner
-    training: Canvases
-    validation: Canvases
+    data: Data
     device: torch.device
     epoch: int = 0
     is_new: bool = True
@@ -147,7 +161,7 @@ def check(config: DigitsConfig) -> None:
     """Raise where training could not begin: no MNIST, no device, an oracle that cannot judge."""
     current_world().require_parts(config.parts, config.batch_size)
     choose_device(config.device)
-    check_mnist()
+    require_mnist()
     if config.oracle:
         check_oracle(Path(config.oracle), config)
 
@@ -156,31 +170,42 @@ def prepare(config: DigitsConfig, checkpoint: Checkpoint | None) -> Prepared:
     """Canvases, device and learner, new or from a checkpoint."""
     current_world().require_parts(config.parts, config.batch_size)
     device = choose_device(config.device)
-    check_mnist()
-    canvases = train_and_validation(
-        config.seed, layout_of(config), config.train_images, config.validation_images
-    )
+    data = sample_data(config)
     if checkpoint is None:
-        return Prepared(initial_learner(config, device), *canvases, device)
+        return Prepared(initial_learner(config, device), data, device)
     learner = restored_learner(config, checkpoint, device)
-    return Prepared(learner, *canvases, device, checkpoint.step, is_new=False)
+    return Prepared(learner, data, device, checkpoint.step, is_new=False)
+
+
+def sample_data(config: DigitsConfig) -> Data:
+    digits, layout = read_mnist("train"), layout_of(config)
+    counts = (config.train_images, config.validation_images)
+    training, validation = train_and_validation(digits, config.seed, layout, *counts)
+    test = canvases_with_test_digits(config.seed, layout, config.test_images)
+    return Data(digits, training, validation, test)
 
 
 def train(run: Run, prepared: Prepared) -> dict[str, Any]:
     """Train to the end; return the summary."""
     config: Any = run.config
-    learner, training, validation, device, first, is_new = prepared
+    learner, data, device, first, is_new = prepared
     with parts_in_parallel(device, config.parts) as each:
         engine = Engine(each, current_world())
         if is_new:
-            observe(run, 0, learner, {}, validation, engine)
+            observe(run, 0, learner, {}, data.validation, engine)
         for epoch in range(first, config.epochs):
-            if config.fresh_canvases and epoch > 0:
-                layout = layout_of(config)
-                training = fresh_training_set(config.seed, epoch, layout, config.train_images)
-            metrics = learn_epoch(config, learner, training, epoch, device, engine)
-            observe(run, epoch + 1, learner, metrics, validation, engine)
-        return summarise(run, learner, engine)
+            canvases = canvases_of(config, data, epoch)
+            metrics = learn_epoch(config, learner, canvases, epoch, device, engine)
+            observe(run, epoch + 1, learner, metrics, data.validation, engine)
+        return summarise(run, learner, data.test, engine)
+
+
+def canvases_of(config: DigitsConfig, data: Data, epoch: int) -> Canvases:
+    """Those to learn from in an epoch."""
+    if not config.fresh_canvases or epoch == 0:
+        return data.training
+    count = config.train_images
+    return fresh_training_set(data.digits, config.seed, epoch, layout_of(config), count)
 
 
 def learn_epoch(
@@ -245,14 +270,13 @@ def observe(
     if is_due(epoch - 1, epoch, config.evaluate_every, config.epochs):
         row = evaluate_on(config, learner.discriminator, learner.policy, validation,
                           world.map_all_ranks(each))  # fmt: skip
-        sampled = {f"train_{name}": value for name, value in training.items()}
         if world.is_first:
-            run.log({"step": epoch, **row, **sampled})
+            run.log({"step": epoch, **row, **under("train", training)})
     if world.is_first and is_due(epoch - 1, epoch, config.checkpoint_every, config.epochs):
         run.save(epoch, *to_checkpoint(learner))
 
 
-def summarise(run: Run, learner: Learner, engine: Engine) -> dict[str, Any]:
+def summarise(run: Run, learner: Learner, test: Canvases, engine: Engine) -> dict[str, Any]:
     """The last row, the best accuracy, and what the models do on test digits."""
     config: Any = run.config
     each, world = engine
@@ -261,7 +285,7 @@ def summarise(run: Run, learner: Learner, engine: Engine) -> dict[str, Any]:
     summary = {
         **{name: value for name, value in rows[-1].items() if name != "step"},
         "best_accuracy_percent": max(row["accuracy_percent"] for row in rows),
-        **evaluate_test(config, *models, world.map_all_ranks(each)),
+        **under("test", evaluate_on(config, *models, test, world.map_all_ranks(each))),
         "epochs": config.epochs,
         "seconds": seconds,
         "episodes_per_second": config.epochs * config.train_images / seconds,

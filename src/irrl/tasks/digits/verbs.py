@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from irrl.runs.progress import Bars
 from irrl.tasks.digits.data import layout_of, train_and_validation
 from irrl.tasks.digits.extensions.config import DigitsConfig
-from irrl.tasks.digits.mnist import fetch_mnist
+from irrl.tasks.digits.mnist import fetch_mnist, read_mnist
 
 ROWS, COLUMNS = 4, 8
 SHOWN = ("seed", "placement", "canvas_size", "clutter", "clutter_size")
@@ -25,7 +25,9 @@ def show(options: Namespace) -> Figure:
 
 def plot_samples(config: DigitsConfig) -> Figure:
     """The first training canvases of a run with these settings, each with its label."""
-    canvases, _ = train_and_validation(config.seed, layout_of(config), ROWS * COLUMNS, 0)
+    canvases, _ = train_and_validation(
+        read_mnist("train"), config.seed, layout_of(config), ROWS * COLUMNS, 0
+    )
     figure = Figure(figsize=(1.3 * COLUMNS, 1.45 * ROWS))
     panels = figure.subplots(ROWS, COLUMNS)
     for axes, image, label in zip(panels.flat, canvases.images, canvases.labels, strict=True):
