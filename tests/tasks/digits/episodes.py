@@ -1,29 +1,47 @@
 """Small models in double precision, and episodes of theirs."""
 
+from typing import NamedTuple
+
 import torch
 
-from irrl.tasks.digits.config import DigitsConfig
-from irrl.tasks.digits.discriminator import make_discriminator
-from irrl.tasks.digits.policy import Policy
-from irrl.tasks.digits.rollout import Draws, rollout
+from irrl.tasks.digits.chance import RandomNumbers
+from irrl.tasks.digits.extensions.config import DigitsConfig
+from irrl.tasks.digits.models import make_discriminator, make_policy
+from irrl.tasks.digits.rollout import rollout
+
+
+class Played(NamedTuple):
+    """Models, and an episode of theirs with all that it depends on."""
+
+    discriminator: object
+    policy: object
+    images: torch.Tensor
+    numbers: RandomNumbers
+    trajectory: object
 
 
 def small(**settings):
-    defaults = {"canvas_size": 30, "steps": 5, "width": 7, "glimpse_width": 6, "locator_width": 5}
+    defaults = {
+        "canvas_size": 30, "glimpses": 5, "width": 7, "glimpse_width": 6, "locator_width": 5,
+    }  # fmt: skip
     return DigitsConfig(**{**defaults, **settings})
 
 
-def episode(config, batch=4, seed=0):
+def episode(config, batch=4, seed=0, std=0.2):
     """Models in double precision, and a sampled episode of random canvases."""
     torch.manual_seed(seed)
-    return episode_of(config, make_discriminator(config).double(), Policy(config).double(), batch)
+    models = make_discriminator(config).double(), make_policy(config).double()
+    return episode_of(config, *models, batch, std)
 
 
-def episode_of(config, discriminator, policy, batch=4):
-    images = torch.randint(256, (batch, 30, 30))
-    noise = torch.randn(config.steps - 1, batch, 2).double()
-    coins = torch.rand(config.steps - 1, batch).double()
-    lots = torch.rand(config.steps - 1, batch).double()
-    draws = Draws(torch.rand(batch, 2).double() * 2 - 1, noise, coins, lots)
-    trajectory = rollout(discriminator, policy, images, draws.first, config.steps, draws, 0.2)
-    return discriminator, policy, images, trajectory
+def episode_of(config, discriminator, policy, batch=4, std=0.2):
+    images, actions = torch.randint(256, (batch, 30, 30)), config.glimpses - 1
+    numbers = RandomNumbers(
+        torch.rand(batch, 2).double() * 2 - 1,
+        torch.randn(actions, batch, 2).double(),
+        torch.rand(actions, batch).double(),
+        torch.rand(actions, batch).double(),
+    )
+    start = (images, numbers.first, config.glimpses)
+    trajectory = rollout(discriminator, policy, *start, numbers, std)
+    return Played(discriminator, policy, images, numbers, trajectory)

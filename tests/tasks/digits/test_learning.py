@@ -2,8 +2,7 @@
 
 import pytest
 
-from irrl.runs.run import Run
-from irrl.tasks import make_config, train
+from irrl.tasks import make_config, train_in
 
 pytestmark = pytest.mark.slow
 
@@ -12,6 +11,6 @@ pytestmark = pytest.mark.slow
 def test_two_epochs_of_fast(mnist_cache, tmp_path, model):
     """The authors' recipe needs hundreds: RAM is at 76.1 % after 400, DT-RAM at 47.0 after 200."""
     config = make_config("digits", "fast", model=model, epochs=2)
-    summary = train(Run.create(tmp_path / "run", config))
-    assert summary["test_accuracy"] > 72
-    assert summary["test_steps"] <= 18
+    summary = train_in(tmp_path / "run", config)
+    assert summary["test_accuracy_percent"] > 72
+    assert summary["test_glimpses"] <= 18
