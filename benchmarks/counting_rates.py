@@ -63,9 +63,9 @@ def bare_loop(renderer: Any) -> None:
         renderer.camera.fixedcamid = n % 12
         mujoco.mjv_updateScene(
             renderer.model, renderer.data, renderer.option, None, renderer.camera, category,
-            renderer.drawn,
+            renderer.rendered,
         )  # fmt: skip
-        mujoco.mjr_render(renderer.area, renderer.drawn, renderer.context)
+        mujoco.mjr_render(renderer.area, renderer.rendered, renderer.context)
         mujoco.mjr_readPixels(renderer.pixels, None, renderer.area, renderer.context)
 
 
