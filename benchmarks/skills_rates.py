@@ -7,13 +7,12 @@ import numpy as np
 from numba import njit
 from timing import seconds
 
-from irrl.rewards import reward
 from irrl.tasks import make_config
-from irrl.tasks.skills.evaluate import evaluate
+from irrl.tasks.skills.evaluate import evaluate_tables
 from irrl.tasks.skills.kernels import normalise
 from irrl.tasks.skills.map import read_map
 from irrl.tasks.skills.tables import initial_tables
-from irrl.tasks.skills.train import BLOCK, compiled_reward, draw_block, learn_block
+from irrl.tasks.skills.train import BLOCK, learn_block, prepare, sample_block
 from tests.tasks.skills import twin
 
 WARM_UP, MEASURED, TWIN_ITERATIONS = 100, 100, 20
@@ -21,17 +20,16 @@ WARM_UP, MEASURED, TWIN_ITERATIONS = 100, 100, 20
 
 def iterations_per_second(config: Any) -> tuple[float, float]:
     """Median over blocks, after a hundred blocks of learning; and distinct final cells a batch."""
-    room_map, pay = read_map(config.map), compiled_reward(reward(config.reward))
-    tables = initial_tables(config, room_map)
+    learner = prepare(config, None)
 
     def block(number: int) -> float:
-        draws = draw_block(config, number)
-        return seconds(lambda: learn_block(config, room_map, pay, tables, draws, 0, BLOCK))
+        samples = sample_block(config, number)
+        return seconds(lambda: learn_block(learner, samples, 0, BLOCK))
 
     for number in range(WARM_UP):
         block(number)
     rate = BLOCK / statistics.median(block(WARM_UP + n) for n in range(MEASURED))
-    _, occupancy = evaluate(config, room_map, tables.q, tables.log_q)
+    _, occupancy = evaluate_tables(config, learner.room_map, learner.tables)
     return rate, float(np.sum(1.0 - (1.0 - occupancy) ** config.batch_size))
 
 
@@ -39,7 +37,7 @@ def twin_iterations_per_second(config: Any) -> float:
     room_map = read_map(config.map)
     q, logits, visits = initial_tables(config, room_map)
     q, logits = q.astype(float), logits.astype(float)
-    labels = draw_block(config, 0)[0][:TWIN_ITERATIONS]
+    labels = sample_block(config, 0).labels[:TWIN_ITERATIONS]
     return TWIN_ITERATIONS / seconds(
         lambda: twin.learn(config, room_map, q, logits, visits, labels, {})
     )

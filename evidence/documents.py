@@ -23,11 +23,27 @@ from tables import (
 
 
 def write_documents() -> None:
+    (ROOT / "docs" / "results.md").write_text(results_text())
+    path = ROOT / "README.md"
+    path.write_text(readme_text(path.read_text()))
+
+
+def readme_text(readme: str) -> str:
+    """The README with its tables anew."""
+    readme = fill(readme, "results", skills_block())
+    if all(map(is_there, SHOWN_FIRST)):
+        readme = fill(readme, "digits", digits_block())
+    if is_there("counting"):
+        readme = fill(readme, "counting", counting_block())
+    return readme
+
+
+def results_text() -> str:
     parts = [
         "# Results\n\nWritten by `evidence/results.py` from the run folders; do not edit by "
         "hand. Means over seeds with a 95 % t interval; steps to a threshold are the median with "
-        "its interval, and how many seeds get there; P is how often a seed of one reward is above "
-        "one of the other, p that of a one-sided permutation test. `n skills` is Eq. 9 under the "
+        "its interval, and how many seeds get there; P is how often a seed of one reward is "
+        "better than one of the other, p that of a one-sided permutation test. `n skills` is Eq. 9 under the "
         "policy that was trained, exact, not sampled; `greedy` leaves out its random actions. "
         "Accuracy of digits is that of episodes without chance: on validation canvases at the end "
         "of a run, on canvases with test digits beside it. Counting is measured on scenes that "
@@ -75,14 +91,7 @@ def write_documents() -> None:
         parts.append(placement_section())
     if (RESULTS / "digits-noise.json").exists():
         parts.append(noise_section())
-    (ROOT / "docs" / "results.md").write_text("".join(parts))
-    readme = (ROOT / "README.md").read_text()
-    readme = fill(readme, "results", skills_block())
-    if all(map(is_there, SHOWN_FIRST)):
-        readme = fill(readme, "digits", digits_block())
-    if is_there("counting"):
-        readme = fill(readme, "counting", counting_block())
-    (ROOT / "README.md").write_text(readme)
+    return "".join(parts)
 
 
 def placement_section() -> str:

@@ -136,7 +136,6 @@ def curve_names(names: list[str]) -> list[str]:
     from irrl.rewards import reward
 
     for name in names:
-        found = reward(name)
-        if found.shape is None or found.needs_ensemble:
+        if not reward(name).of_posterior_alone:
             raise UserError(f"{name} is not a function of the posterior alone: it has no curve")
     return names

@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as on Ctrl-C, in order
     try:
+        if os.getcwd() not in sys.path:  # where a reward of one's own may be, module:function
+            sys.path.append(os.getcwd())
         if verb not in VERBS:
             from irrl.errors import unknown_name
 

@@ -35,7 +35,7 @@ def run_rewards(parser: Parser, arguments: list[str]) -> int:
     rows = []
     for name in names or REWARDS:
         found = reward(name)
-        slope = f"{slope_at_prior(name, prior):.4g}" if found.shape else "-"
+        slope = f"{slope_at_prior(name, prior):.4g}" if found.of_posterior_alone else "-"
         rows.append([name, found.formula, found.range, slope])
     print_table(["name", "reward", "range", f"slope at p = {prior:.3g}"], rows)
     print("q: posterior of the label, p: its prior, y: the label; slope: from above, where clipped")

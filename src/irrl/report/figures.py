@@ -10,6 +10,7 @@ from typing import NamedTuple
 from matplotlib.figure import Figure
 
 from irrl.analysis.compare import (
+    ORACLE,
     group_by_reward,
     is_baseline,
     label_of,
@@ -26,7 +27,7 @@ from irrl.analysis.plots import (
 )
 from irrl.errors import UserError, unknown_name
 from irrl.noise import DeltaNoise
-from irrl.rewards import REWARDS
+from irrl.rewards import reward
 from irrl.runs.run import Run
 from irrl.tasks import find_task, one_task
 from irrl.tasks.contract import Task
@@ -115,13 +116,17 @@ def clipping(request: Request) -> Figure:
 def g_functions(request: Request) -> Figure:
     task = of_one_task(request.runs)
     found = learned(request.runs, task)
-    groups = {n: g for n, g in found.items() if n in REWARDS and REWARDS[n].shape}
+    groups = {n: g for n, g in found.items() if is_function_of_posterior(n)}
     if len(groups) < 2:
         raise UserError(
             "g-functions needs runs of two rewards or more that are functions of the posterior, "
             "such as clipped-linear and clipped-power-2"
         )
     return plot_groups({"": groups}, task)
+
+
+def is_function_of_posterior(label: str) -> bool:
+    return not label.endswith(ORACLE) and reward(label).of_posterior_alone
 
 
 # --- what policies and discriminators do ---

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from irrl.errors import UserError
 from irrl.runs.checkpoint import Checkpoint, last_checkpoint, save_checkpoint
@@ -32,15 +32,16 @@ LONGEST_ROW = 1 << 16
 
 Row = dict[str, Any]
 Settings = dict[str, Any]
+SomeConfig = TypeVar("SomeConfig", bound=Config)
 
 
-class Run:
+class Run(Generic[SomeConfig]):
     """An open run folder: make one with ``Run.create``, open one with `irrl.tasks.open_run`.
 
     ``listeners`` are called with each row as it is logged: progress displays, TensorBoard.
     """
 
-    def __init__(self, folder: str | Path, config: Config) -> None:
+    def __init__(self, folder: str | Path, config: SomeConfig) -> None:
         self.folder = Path(folder)
         self.config = config
         self.settings: Settings = config.settings()
@@ -53,7 +54,9 @@ class Run:
         return self.config.task
 
     @classmethod
-    def create(cls, folder: str | Path, config: Config, package: str | None = None) -> "Run":
+    def create(
+        cls, folder: str | Path, config: SomeConfig, package: str | None = None
+    ) -> "Run[SomeConfig]":
         """Start a new run in a folder that is empty or not there yet.
 
         ``package`` is the one that the task is from, with its version.

@@ -73,6 +73,8 @@ def _as_they_end(ray: Any, jobs: Sequence[Job], train: Train, gpus: float) -> Ou
 
 def _work(job: Job, train: Train, folder: str, command: list[str]) -> Outcome:
     os.chdir(folder)  # settings may name files as they are seen from where the sweep was started
+    if folder not in sys.path:  # and modules that lie there
+        sys.path.append(folder)
     sys.argv = command  # for provenance.json
     one_thread_per_worker()
     return attempt(job, train)

@@ -1,0 +1,37 @@
+"""What makes `results/` and the documents: commands that can be typed, tables that are up to date."""
+
+import sys
+
+import pytest
+
+from irrl.cli import sweep
+from irrl.cli.main import main
+from tests.helpers.command import REPOSITORY
+
+sys.path.insert(0, str(REPOSITORY / "evidence"))
+
+from documents import readme_text, results_text
+from studies import COLUMNS, STUDIES
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_is_a_command_that_can_be_typed(name, monkeypatch, tmp_path):
+    study, seen = STUDIES[name], []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweep, "_train_all", lambda jobs, engine: seen.extend(jobs) or ["stop"])
+    assert main(study.command.split()[1:]) == 1
+    assert seen and {job.config.task for job in seen} == {study.task}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_documents_are_what_the_kept_data_say():
+    assert (REPOSITORY / "docs" / "results.md").read_text() == results_text()
+    readme = (REPOSITORY / "README.md").read_text()
+    assert readme == readme_text(readme)
+    assert all(columns.metrics[0] in results_metrics(task) for task, columns in COLUMNS.items())
+
+
+def results_metrics(task):
+    from irrl.tasks import find_task
+
+    return find_task(task).all_columns()
