@@ -17,14 +17,15 @@ def test_a_smoke_run_leaves_everything_behind(digits_run):
     rows = [json.loads(line) for line in (digits_run / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [0, 1, 2, 3, 4]
     for name in (
-        "accuracy", "steps", "share_on_digit", "discriminator_posterior", "discriminator_entropy",
-        "discriminator_calibration_error", "share_clipped", "reward_mean", "reward_deviation",
-        "train_discriminator_accuracy", "train_steps", "train_reward_mean",
+        "accuracy_percent", "glimpses", "share_on_digit", "discriminator_posterior",
+        "discriminator_entropy", "discriminator_calibration_error", "share_clipped",
+        "reward_mean", "reward_std", "train_discriminator_accuracy_percent", "train_glimpses",
+        "train_reward_mean",
     ):  # fmt: skip
         assert name in rows[-1], name
     summary = json.loads((digits_run / "summary.json").read_text())
-    assert summary["accuracy"] == rows[-1]["accuracy"]
-    assert summary["test_accuracy"] > 0 and summary["test_steps"] == 6
+    assert summary["accuracy_percent"] == rows[-1]["accuracy_percent"]
+    assert summary["test_accuracy_percent"] > 0 and summary["test_glimpses"] == 6
 
 
 def test_eval_looks_at_the_test_digits(irrl, digits_run):
@@ -32,7 +33,7 @@ def test_eval_looks_at_the_test_digits(irrl, digits_run):
     summary = json.loads((digits_run / "summary.json").read_text())
     found = json.loads(result.stdout)
     assert found["step"] == 4
-    assert found["test_accuracy"] == summary["test_accuracy"]
+    assert found["test_accuracy_percent"] == summary["test_accuracy_percent"]
 
 
 def test_eval_on_other_canvases_than_those_of_the_training(irrl, digits_run):
@@ -60,7 +61,7 @@ def test_stop_and_resume(irrl, digits_run, tmp_path):
 
 
 def test_play_draws_a_sheet_and_a_film(irrl, digits_run, tmp_path):
-    result = irrl("play", digits_run, digits_run, "--images", "3", "-o", "paths.png")
+    result = irrl("play", digits_run, digits_run, "--episodes", "3", "-o", "paths.png")
     assert result.returncode == 0, result.stderr
     seed, sheet, film = result.stdout.split("\n")[:3]
     assert seed.startswith("seed ") and (sheet, film) == ("paths.png", "paths.gif")
@@ -70,7 +71,7 @@ def test_play_draws_a_sheet_and_a_film(irrl, digits_run, tmp_path):
         first = moving.convert("RGB").tobytes()
         moving.seek(5)
         assert moving.convert("RGB").tobytes() != first
-    again = irrl("play", digits_run, digits_run, "--images", "3", "--seed", seed.split()[1],
+    again = irrl("play", digits_run, digits_run, "--episodes", "3", "--seed", seed.split()[1],
                  "-o", "again.png")  # fmt: skip
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "again.png").read_bytes() == (tmp_path / "paths.png").read_bytes()
@@ -82,13 +83,13 @@ def test_an_oracle_run_and_the_noise_beside_it(irrl, digits_run, tmp_path):
     assert result.returncode == 0, result.stderr
     assert settings_of(tmp_path / "run")["oracle"] == str(digits_run)
 
-    result = irrl("noise", "measure", "run", "--oracle", digits_run, "--images", "100",
-                  "--epochs", "3", "-o", "noise.png")  # fmt: skip
+    result = irrl("noise", "measure", "run", "--oracle", digits_run, "--episodes", "100",
+                  "--checkpoints", "3", "-o", "noise.png")  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert "p(symmetric)" in result.stdout and "2nd order" in result.stdout
     table = json.loads((tmp_path / "noise.json").read_text())
     (found,) = table["runs"].values()
-    assert [row["epoch"] for row in found["delta"]] == [0, 2, 4]
+    assert [row["step"] for row in found["delta"]] == [0, 2, 4]
     assert all(row["samples"] == 100 for row in found["delta"])
     linear = [r for r in found["rewards"] if r["reward"] == "linear"]
     for row, delta in zip(linear, found["delta"], strict=True):
@@ -98,11 +99,11 @@ def test_an_oracle_run_and_the_noise_beside_it(irrl, digits_run, tmp_path):
 
 
 def test_a_run_measured_by_itself_has_no_noise(irrl, digits_run, tmp_path):
-    result = irrl("noise", "measure", digits_run, "--oracle", digits_run, "--images", "50",
-                  "--epochs", "1000", "-o", "noise.png")  # fmt: skip
+    result = irrl("noise", "measure", digits_run, "--oracle", digits_run, "--episodes", "50",
+                  "--checkpoints", "1000", "-o", "noise.png")  # fmt: skip
     assert result.returncode == 0, result.stderr
     (found,) = json.loads((tmp_path / "noise.json").read_text())["runs"].values()
-    assert found["delta"][-1]["mean"] == found["delta"][-1]["deviation"] == 0.0
+    assert found["delta"][-1]["mean"] == found["delta"][-1]["std"] == 0.0
 
 
 def test_compare_and_plot(irrl, digits_run, tmp_path):
@@ -113,10 +114,10 @@ def test_compare_and_plot(irrl, digits_run, tmp_path):
     again = irrl("compare", "digits", *flags, "--seeds", "2", "--out", "all")
     assert again.returncode == 0
     result = irrl(
-        "compare", "digits", *flags, "--seeds", "1", "--out", "paid", "--oracle", digits_run
+        "compare", "digits", *flags, "--seeds", "1", "--out", "judged", "--oracle", digits_run
     )
     assert result.returncode == 0, result.stderr
-    result = irrl("plot", "all", "paid", "-o", "both.svg")
+    result = irrl("plot", "all", "judged", "-o", "both.svg")
     assert result.returncode == 0, result.stderr
     assert "clipped-linear (oracle)" in (tmp_path / "both.svg").read_text()
 
@@ -154,7 +155,7 @@ def test_mnist_is_fetched_from_a_folder(irrl, mnist_cache, tmp_path, monkeypatch
     ("flags", "words"),
     [
         (["--canvas-size", "20"], ["canvas-size must be at least 28"]),
-        (["--steps", "0"], ["steps must be at least 1"]),
+        (["--glimpses", "0"], ["glimpses must be at least 1"]),
         (["--glimpse-size", "0"], ["glimpse-size must be at least 1"]),
         (["--clutter-size", "30"], ["clutter-size must be between 1 and 28"]),
         (["--device", "cuda"], ["device cuda cannot be used here"]),
@@ -173,7 +174,8 @@ def test_mnist_is_fetched_from_a_folder(irrl, mnist_cache, tmp_path, monkeypatch
         (["--equivariant", "yes"], ["equivariant needs a grid and a policy-memory"]),
         (["--inhibition", "1"], ["inhibition needs a grid and a policy-memory"]),
         (["--inhibition", "-1"], ["inhibition must be zero or positive"]),
-        (["--entropy-weight", "1"], ["entropy-weight needs a grid"]),
+        (["--entropy-coef", "1"], ["entropy-coef needs a grid"]),
+        (["--normalise-advantage", "yes"], ["unknown normalise-advantage", "standardise"]),
         (["--width", "100000000"], ["not enough memory"]),
         (["--device", "meta"], ["device meta cannot be used here"]),
     ],
@@ -190,7 +192,7 @@ def test_impossible_settings(irrl, mnist_cache, tmp_path, flags, words):
 
 def test_training_that_comes_apart_says_so(irrl, mnist_cache):
     result = irrl("train", "digits", "--preset", "smoke", "--learning-rate", "1e30", "--out", "run")
-    assert failed(result, "came apart in epoch 1", "smaller learning-rate")
+    assert failed(result, "training diverged before step 1", "lower learning-rate")
 
 
 def test_damaged_mnist_is_noticed_before_anything_is_written(
@@ -211,7 +213,7 @@ def test_an_oracle_of_another_kind(irrl, digits_run, smoke_run, tmp_path):
     assert not (tmp_path / "run").exists()
     assert failed(irrl(*train, digits_run, "--glimpse-size", "6"), "its glimpse-size is 4")
     result = irrl("noise", "measure", smoke_run, "--oracle", digits_run)
-    assert failed(result, "skills", "nothing to measure")
+    assert failed(result, "noise cannot be measured on runs of skills")
     result = irrl("noise", "measure", digits_run)
     assert failed(result, "--oracle")
 
