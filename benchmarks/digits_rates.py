@@ -39,8 +39,8 @@ def measure_digits(config: Any) -> tuple[float, float]:
     import torch
 
     from irrl.nn.parallel import parts_in_parallel
-    from irrl.tasks.digits.data import layout_of, train_and_validation
     from irrl.tasks.digits.chance import sample_epoch
+    from irrl.tasks.digits.data import layout_of, train_and_validation
     from irrl.tasks.digits.learner import initial_learner
     from irrl.tasks.digits.mnist import read_mnist
     from irrl.tasks.digits.train import cut_batch, learn_batch

@@ -46,8 +46,8 @@ def results_text() -> str:
         "better than one of the other, p that of a one-sided permutation test. `n skills` is Eq. 9 "
         "under the policy that was trained, exact, not sampled; `greedy` leaves out its random "
         "actions. Accuracy of digits is that of episodes without chance: on validation canvases at "
-        "the end of a run, on canvases with test digits beside it. Counting is measured on scenes that "
-        "were not trained on, with the likeliest action each time.\n"
+        "the end of a run, on canvases with test digits beside it. Counting is measured on scenes "
+        "that were not trained on, with the likeliest action each time.\n"
     ]
     for name, study in STUDIES.items():
         if is_there(name):

@@ -174,7 +174,7 @@ def test_mnist_is_fetched_from_a_folder(irrl, mnist_cache, tmp_path, monkeypatch
         (["--inhibition", "1"], ["inhibition needs a grid and a policy-memory"]),
         (["--inhibition", "-1"], ["inhibition must be zero or positive"]),
         (["--entropy-weight", "1"], ["entropy-weight needs a grid"]),
-        (["--width", "100000000"], ["not enough memory"]),
+        (["--width", "1000000000000"], ["not enough memory"]),
         (["--device", "meta"], ["device meta cannot be used here"]),
     ],
 )
