@@ -39,24 +39,26 @@ def measure_digits(config: Any) -> tuple[float, float]:
     import torch
 
     from irrl.nn.parallel import parts_in_parallel
+    from irrl.tasks.digits.chance import sample_epoch
     from irrl.tasks.digits.data import layout_of, train_and_validation
-    from irrl.tasks.digits.rollout import draw_epoch
-    from irrl.tasks.digits.state import initial_learner
-    from irrl.tasks.digits.train import cut, learn_batch
+    from irrl.tasks.digits.learner import initial_learner
+    from irrl.tasks.digits.mnist import read_mnist
+    from irrl.tasks.digits.train import cut_batch, learn_batch
 
     device = torch.device("cpu")
     learner = initial_learner(config, device)
-    canvases, _ = train_and_validation(0, layout_of(config), config.batch_size * UPDATES, 0)
+    count = config.batch_size * UPDATES
+    canvases, _ = train_and_validation(read_mnist("train"), 0, layout_of(config), count, 0)
     images, labels = torch.from_numpy(canvases.images), torch.from_numpy(canvases.labels)
-    _, draws = draw_epoch(config, 0, device)
+    _, numbers = sample_epoch(config, 0, device)
     rows, weights = torch.randn(2304, 256), torch.randn(256, 256)
     product = 2.0 * 2304 * 256 * 256
 
     def train(each: Any, count: int) -> None:
         for first in range(0, count, config.batch_size):
             last = first + config.batch_size
-            part = draws.batch(first, last)
-            parts = cut(images[first:last], labels[first:last], part, config.parts)
+            part = numbers.batch(first, last)
+            parts = cut_batch(images[first:last], labels[first:last], part, config.parts)
             learn_batch(config, learner, parts, 0.0, each)
 
     def multiply(count: int) -> None:
@@ -91,15 +93,17 @@ def flops_per_episode(config: Any, learner: Any) -> float:
         for layer in model.modules()
         if isinstance(layer, nn.Linear) and layer is not once
     ]
-    judged = config.steps if config.credit == "dense" or config.supervision == "all" else 1
-    products = config.steps * sum(layer.weight.numel() for layer in layers)
+    judged = config.glimpses if config.credit == "dense" or config.supervision == "all" else 1
+    products = config.glimpses * sum(layer.weight.numel() for layer in layers)
     return 6.0 * (products + judged * once.weight.numel())
 
 
 def share_of_data(config: Any, rate: float) -> float:
-    """Time to draw an epoch's canvases, beside the time to train on them."""
+    """Time to sample an epoch's canvases, beside the time to train on them."""
     from irrl.tasks.digits.data import fresh_training_set, layout_of
+    from irrl.tasks.digits.mnist import read_mnist
 
-    fresh_training_set(0, 1, layout_of(config), 10)
-    drawing = seconds(lambda: fresh_training_set(0, 1, layout_of(config), config.train_images))
-    return drawing / (config.train_images / rate)
+    train, layout = read_mnist("train"), layout_of(config)
+    fresh_training_set(train, 0, 1, layout, 10)
+    sampling = seconds(lambda: fresh_training_set(train, 0, 1, layout, config.train_images))
+    return sampling / (config.train_images / rate)

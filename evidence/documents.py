@@ -43,11 +43,11 @@ def results_text() -> str:
         "# Results\n\nWritten by `evidence/results.py` from the run folders; do not edit by "
         "hand. Means over seeds with a 95 % t interval; steps to a threshold are the median with "
         "its interval, and how many seeds get there; P is how often a seed of one reward is "
-        "better than one of the other, p that of a one-sided permutation test. `n skills` is Eq. 9 under the "
-        "policy that was trained, exact, not sampled; `greedy` leaves out its random actions. "
-        "Accuracy of digits is that of episodes without chance: on validation canvases at the end "
-        "of a run, on canvases with test digits beside it. Counting is measured on scenes that "
-        "were not trained on, with the likeliest action each time.\n"
+        "better than one of the other, p that of a one-sided permutation test. `n skills` is Eq. 9 "
+        "under the policy that was trained, exact, not sampled; `greedy` leaves out its random "
+        "actions. Accuracy of digits is that of episodes without chance: on validation canvases at "
+        "the end of a run, on canvases with test digits beside it. Counting is measured on scenes "
+        "that were not trained on, with the likeliest action each time.\n"
     ]
     for name, study in STUDIES.items():
         if is_there(name):

@@ -127,6 +127,7 @@ def counting_block() -> str:
         f"`irrl {' '.join(SCENES)} --out scenes`, then `{study.command}`, commit "
         f"{commits(result)}\n\n"
         "![Learning curves of three rewards and three scripted baselines]"
-        "(results/counting/comparison.png)\n\n![The same scenes, walked by agents with different rewards]"
+        "(results/counting/comparison.png)\n\n"
+        "![The same scenes, walked by agents with different rewards]"
         "(results/counting-play.png)\n"
     )

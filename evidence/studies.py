@@ -286,8 +286,8 @@ STUDIES = {
     "counting": Study(
         "Counting under occlusion: three rewards and three scripted baselines",
         "The `fast` preset; 1,000 scenes that were not trained on. The scripted baselines learn to "
-        "answer with the same network, but not where to go: stay answers from the first view, random "
-        "turns or stops by chance, sweep walks six moves to the opposite side. An answer is "
+        "answer with the same network, but not where to go: stay answers from the first view, "
+        "random turns or stops by chance, sweep walks six moves to the opposite side. An answer is "
         "well-founded if each cube to be counted was seen in some view taken.",
         f"counting --rewards {THREE} --seeds 3 --baselines stay,random,sweep "
         "--baseline-seeds 1 --parts 1",

@@ -1,4 +1,4 @@
-"""What makes `results/` and the documents: commands that can be typed, tables that are up to date."""
+"""What makes `results/` and the documents: commands that can be typed, tables of today."""
 
 import sys
 

@@ -10,7 +10,7 @@ from tests.helpers.command import REPOSITORY
 PACKAGE = REPOSITORY / "src" / "irrl"
 ROOMS = ("src", "benchmarks", "evidence")
 MODULES = sorted(path for room in ROOMS for path in (REPOSITORY / room).rglob("*.py"))
-OUTSIDE = [path for path in PACKAGE.rglob("*.py") if path.parents[1] != PACKAGE / "tasks"]
+OUTSIDE = [path for path in PACKAGE.rglob("*.py") if PACKAGE / "tasks" not in path.parents[1:]]
 
 
 def names_of(path):

@@ -50,8 +50,8 @@ def evaluate_on(
 
     def look_at(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         part = canvases.part(start, start + CHUNK)
-        trajectory, judged = play_without_chance(config, discriminator, policy, part, start)
-        log_probs, lengths = trajectory.last(judged).cpu(), trajectory.lengths.cpu()
+        trajectory, log_q = play_without_chance(config, discriminator, policy, part, start)
+        log_probs, lengths = trajectory.last(log_q).cpu(), trajectory.lengths.cpu()
         return log_probs.numpy(), lengths.numpy(), share_on_digit(config, trajectory, part.corners)
 
     found = each(look_at, range(0, len(canvases.labels), CHUNK))

@@ -1,7 +1,6 @@
 """Discriminator noise, measured: the online discriminator beside an oracle on the same glimpses."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,15 +11,16 @@ from irrl.runs.checkpoint import checkpoint_paths, load_checkpoint
 from irrl.runs.run import CHECKPOINTS, Run
 from irrl.tasks.digits.data import CLASSES, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play_without_chance
+from irrl.tasks.digits.extensions.config import DigitsConfig
 from irrl.tasks.digits.learner import read_oracle, restored_models
 from irrl.tasks.digits.losses import oracle_log_probs
 
 
 def measure_noise(
-    run: Run, oracle_folder: Path, episodes: int, checkpoints: int
+    run: Run[DigitsConfig], oracle_folder: Path, episodes: int, checkpoints: int
 ) -> list[Posteriors]:
     """Posteriors by both at some checkpoints of a run, early to late, on test canvases."""
-    config: Any = run.config
+    config = run.config
     device = device_to_look(config.device)
     oracle = read_oracle(oracle_folder, config, device)
     canvases = canvases_with_test_digits(config.seed, layout_of(config), episodes)

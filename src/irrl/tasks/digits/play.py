@@ -56,7 +56,7 @@ def glimpse_paths(runs: Sequence[Run]) -> Figure:
 
 def play_all(runs: Sequence[Run], count: int, seed: int) -> list[list[Episode]]:
     """How each run looks at the same canvases."""
-    layouts = {layout_of(run.config) for run in runs}  # type: ignore[arg-type]
+    layouts = {layout_of(run.config) for run in runs}
     if len(layouts) > 1:
         raise UserError("runs whose canvases differ (size, clutter, placement) cannot be compared")
     canvases = canvases_with_test_digits(seed, layouts.pop(), count)

@@ -185,9 +185,9 @@ def sample_data(config: DigitsConfig) -> Data:
     return Data(digits, training, validation, test)
 
 
-def train(run: Run, prepared: Prepared) -> dict[str, Any]:
+def train(run: Run[DigitsConfig], prepared: Prepared) -> dict[str, Any]:
     """Train to the end; return the summary."""
-    config: Any = run.config
+    config = run.config
     learner, data, device, first, is_new = prepared
     with parts_in_parallel(device, config.parts) as each:
         engine = Engine(each, current_world())
@@ -257,7 +257,7 @@ def set_step_sizes(optimiser: torch.optim.Adam, sizes: tuple[float, float]) -> N
 
 
 def observe(
-    run: Run,
+    run: Run[DigitsConfig],
     epoch: int,
     learner: Learner,
     training: dict[str, float],
@@ -265,7 +265,7 @@ def observe(
     engine: Engine,
 ) -> None:
     """Log a row and write a checkpoint where they are due."""
-    config: Any = run.config
+    config = run.config
     each, world = engine
     if is_due(epoch - 1, epoch, config.evaluate_every, config.epochs):
         row = evaluate_on(config, learner.discriminator, learner.policy, validation,
@@ -276,9 +276,11 @@ def observe(
         run.save(epoch, *to_checkpoint(learner))
 
 
-def summarise(run: Run, learner: Learner, test: Canvases, engine: Engine) -> dict[str, Any]:
+def summarise(
+    run: Run[DigitsConfig], learner: Learner, test: Canvases, engine: Engine
+) -> dict[str, Any]:
     """The last row, the best accuracy, and what the models do on test digits."""
-    config: Any = run.config
+    config = run.config
     each, world = engine
     rows, seconds = world.once(run.rows), run.seconds
     models = (learner.discriminator, learner.policy)

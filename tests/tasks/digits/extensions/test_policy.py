@@ -148,8 +148,8 @@ def plain_outputs(policy, trajectory):
         around = []
         for t, anchor in enumerate(anchors):
             phase = (locations[: t + 1] - anchor) @ policy.frequencies
-            waves = torch.cat([phase.cos(), phase.sin()], dim=-1)
-            around.append((torch.cat([seen, seen], dim=-1)[: t + 1] * waves).sum(0))
+            phases = torch.cat([phase.cos(), phase.sin()], dim=-1)
+            around.append((torch.cat([seen, seen], dim=-1)[: t + 1] * phases).sum(0))
         places = policy.place(locations, cache.places[:-1], anchors)
         clock = policy.clock.expand(-1, locations.shape[1], -1)
         overlap = [plain_overlap(policy, trajectory)] if inhibits else []

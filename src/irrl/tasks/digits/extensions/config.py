@@ -146,11 +146,6 @@ class DigitsConfig(RamConfig):
             )
 
     @property
-    def extends_places(self) -> bool:
-        """Whether places are told by more than their coordinates."""
-        return self.location_features > 0 or self.object_centred
-
-    @property
     def extends_policy(self) -> bool:
         """Whether the policy is another one than the paper's."""
         added = self.policy_memory or self.grid or self.baseline_width

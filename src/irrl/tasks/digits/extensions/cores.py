@@ -25,7 +25,7 @@ from irrl.tasks.digits.extensions.fourier import (
 )
 from irrl.tasks.digits.manual_backward import Layer, grad_of_all, linear, through_relu
 
-SHORTEST_WAVE = 2.65  # of a map, in glimpses
+SHORTEST_WAVELENGTH = 2.65  # of a map, in glimpses
 
 
 # --- a GRU ---
@@ -99,8 +99,8 @@ class MapDiscriminator(Discriminator):
         super().__init__(config, places)
         units = config.glimpse_width
         rng = stream(config.seed, "discriminator", 1)
-        # Dense in a disc, down to waves of a few glimpses: what is finer, a glimpse itself shows.
-        shortest = SHORTEST_WAVE * config.glimpse_size / (0.5 * config.canvas_size)
+        # Dense in a disc, down to wavelengths of a few glimpses: what is finer, a glimpse itself shows.
+        shortest = SHORTEST_WAVELENGTH * config.glimpse_size / (0.5 * config.canvas_size)
         lengths = 2.0 * math.pi / shortest * rng.uniform(0.0, 1.0, units) ** 0.5
         self.register_buffer("frequencies", frequency_vectors(rng, lengths), persistent=False)
         self.scale = config.glimpses**-0.5
