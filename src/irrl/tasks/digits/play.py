@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.animation import FuncAnimation
@@ -17,6 +17,7 @@ from irrl.runs.run import Run
 from irrl.tasks.contract import Played
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play_without_chance
+from irrl.tasks.digits.extensions.config import DigitsConfig
 from irrl.tasks.digits.learner import restored_models
 
 WIDEST = 8  # canvases in a row
@@ -63,9 +64,9 @@ def play_all(runs: Sequence[Run], count: int, seed: int) -> list[list[Episode]]:
     return [episodes_of(run, canvases, seed) for run in runs]
 
 
-def episodes_of(run: Run, canvases: Canvases, seed: int) -> list[Episode]:
+def episodes_of(run: Run[DigitsConfig], canvases: Canvases, seed: int) -> list[Episode]:
     """How a run looks at some canvases, from first locations that are the same for all runs."""
-    config: Any = run.config
+    config = run.config
     models = restored_models(config, run.last_checkpoint().arrays, device_to_look(config.device))
     trajectory, log_probs = play_without_chance(config, *models, canvases, seed=seed)
     guesses = log_probs.argmax(dim=-1).cpu().numpy()

@@ -99,7 +99,7 @@ class MapDiscriminator(Discriminator):
         super().__init__(config, places)
         units = config.glimpse_width
         rng = stream(config.seed, "discriminator", 1)
-        # Dense in a disc, down to wavelengths of a few glimpses: what is finer, a glimpse itself shows.
+        # Dense in a disc, down to wavelengths of a few glimpses: a glimpse shows what is finer.
         shortest = SHORTEST_WAVELENGTH * config.glimpse_size / (0.5 * config.canvas_size)
         lengths = 2.0 * math.pi / shortest * rng.uniform(0.0, 1.0, units) ** 0.5
         self.register_buffer("frequencies", frequency_vectors(rng, lengths), persistent=False)
