@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 from irrl.errors import UserError
 from irrl.nn.models import device_to_look
-from irrl.runs.run import Run
 from irrl.runs.seeding import stream
 from irrl.tasks.contract import Played
 from irrl.tasks.counting.data import Split, load_splits
@@ -19,7 +18,7 @@ from irrl.tasks.counting.evaluate import saw_all_goals
 from irrl.tasks.counting.render import Renderer
 from irrl.tasks.counting.rollout import rollout, sample_evaluation
 from irrl.tasks.counting.scene import GOALS, Scene
-from irrl.tasks.counting.state import restored_model
+from irrl.tasks.counting.state import CountingRun, restored_model
 
 ACTION_NAMES = ("right →", "← left", "stop")
 WRONG, GUESSED = "#FF1744", "#B26A00"
@@ -42,25 +41,25 @@ class Walk(NamedTuple):
 # --- what the contract of a task asks for ---
 
 
-def play(runs: Sequence[Run], episodes: int, seed: int) -> Played:
+def play(runs: Sequence[CountingRun], episodes: int, seed: int) -> Played:
     """How each run walks around the same scenes, sampled by the seed."""
     walks = walk_all(runs, episodes, seed)
     return Played(plot_sheet(runs, walks), animate(runs, walks), FRAMES_PER_SECOND)
 
 
-def case_study(runs: Sequence[Run], seed: int) -> Figure:
+def case_study(runs: Sequence[CountingRun], seed: int) -> Figure:
     """The sheet (fig:object-counting-cases): scenes sampled at random, not chosen."""
     return plot_sheet(runs, walk_all(runs, SCENES_IN_FIGURES, seed))
 
 
-def report_picture(runs: Sequence[Run]) -> Figure:
+def report_picture(runs: Sequence[CountingRun]) -> Figure:
     return case_study(runs, seed=0)
 
 
 # --- walking ---
 
 
-def walk_all(runs: Sequence[Run], episodes: int, seed: int) -> list[list[Walk]]:
+def walk_all(runs: Sequence[CountingRun], episodes: int, seed: int) -> list[list[Walk]]:
     """The walks of each run around the same scenes."""
     splits = load_splits([run.config for run in runs], "eval")
     if len({split.sha256 for split in splits}) > 1:
@@ -77,7 +76,7 @@ def walk_all(runs: Sequence[Run], episodes: int, seed: int) -> list[list[Walk]]:
         ]
 
 
-def walks_of(run: Run, split: Split, scenes: np.ndarray, renderer: Renderer) -> list[Walk]:
+def walks_of(run: CountingRun, split: Split, scenes: np.ndarray, renderer: Renderer) -> list[Walk]:
     """How a run walks around some scenes, with pictures as large as they are rendered."""
     config = run.config
     model = restored_model(config, run.last_checkpoint().arrays, device_to_look(config.device))
@@ -108,7 +107,7 @@ def walks_of(run: Run, split: Split, scenes: np.ndarray, renderer: Renderer) -> 
 # --- plotting ---
 
 
-def plot_sheet(runs: Sequence[Run], walks: Sequence[Sequence[Walk]]) -> Figure:
+def plot_sheet(runs: Sequence[CountingRun], walks: Sequence[Sequence[Walk]]) -> Figure:
     """A row for each walk; walks of all runs around the same scene stand together."""
     rows = [
         (run, walk)
@@ -128,7 +127,7 @@ def plot_sheet(runs: Sequence[Run], walks: Sequence[Sequence[Walk]]) -> Figure:
     return figure
 
 
-def plot_answer(axes: Axes, run: Run, walk: Walk) -> None:
+def plot_answer(axes: Axes, run: CountingRun, walk: Walk) -> None:
     """Which run it was, what was to be counted, and what came of it."""
     axes.axis("off")
     asked, said = f"{GOALS[walk.scene.goal]}s:", f"said {walk.answer}, true {walk.scene.label}"
@@ -138,9 +137,10 @@ def plot_answer(axes: Axes, run: Run, walk: Walk) -> None:
     axes.text(0.0, 0.2, verdict, fontsize=7.5, color=colour, transform=axes.transAxes)
 
 
-def name_of(run: Run) -> str:
-    behaviour = run.settings["behaviour_policy"]
-    return run.settings["reward"] if behaviour == "learned" else f"{behaviour} (scripted baseline)"
+def name_of(run: CountingRun) -> str:
+    if run.config.learns_policy:
+        return run.config.reward
+    return f"{run.config.behaviour_policy} (scripted baseline)"
 
 
 def verdict_of(walk: Walk) -> tuple[str, str]:
@@ -157,7 +157,7 @@ def plot_view(axes: Axes, walk: Walk, n: int) -> None:
     axes.set_xlabel(walk.actions[n], fontsize=7.5, labelpad=2)
 
 
-def animate(runs: Sequence[Run], walks: Sequence[Sequence[Walk]]) -> FuncAnimation:
+def animate(runs: Sequence[CountingRun], walks: Sequence[Sequence[Walk]]) -> FuncAnimation:
     """A row for each run, a column for each scene, all walking at the same time."""
     rows, columns = len(runs), len(walks[0])
     figure = Figure(figsize=(1.9 * columns, 2.4 * rows), layout="constrained")

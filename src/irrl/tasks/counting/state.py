@@ -23,6 +23,8 @@ from irrl.runs.run import Run
 from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.counting.model import Model, initial_model
 
+CountingRun = Run[CountingConfig]
+
 MODEL = "model."
 SEEN_ALIKE = ("resolution", "max_moves")
 """Settings in which an oracle must agree: it is fed the views of the run it judges."""
@@ -56,7 +58,7 @@ def make_optimiser(config: CountingConfig, model: Model) -> torch.optim.Adam:
 # --- an oracle ---
 
 
-def find_oracle(folder: Path, config: CountingConfig) -> tuple[Run, CountingConfig]:
+def find_oracle(folder: Path, config: CountingConfig) -> tuple[CountingRun, CountingConfig]:
     """A converged run that can judge another, and its configuration. Loads no model."""
     run, its = open_oracle(folder, config, SEEN_ALIKE)
     if its.supervision == "last":

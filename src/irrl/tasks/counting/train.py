@@ -23,7 +23,6 @@ from irrl.losses import (
 from irrl.nn.distributed import ALONE, World, current_world
 from irrl.nn.parallel import Map, parts_in_parallel, set_gradients
 from irrl.returns import gae
-from irrl.runs.run import Run
 from irrl.runs.schedule import is_due
 from irrl.tasks.contract import Metrics
 from irrl.tasks.counting.batch_stats import BatchStats, training_metrics
@@ -43,7 +42,7 @@ from irrl.tasks.counting.rollout import (
     sample_batch,
     states_of,
 )
-from irrl.tasks.counting.state import Learner, to_checkpoint
+from irrl.tasks.counting.state import CountingRun, Learner, to_checkpoint
 
 POLICY_METRICS = ("policy_entropy", "policy_clip_fraction", "policy_kl")
 
@@ -210,7 +209,7 @@ def count_loss(
 # --- around the loop ---
 
 
-def train(run: Run, prepared: Prepared) -> Metrics:
+def train(run: CountingRun, prepared: Prepared) -> Metrics:
     """Train a run from where it stands to its end; return the summary."""
     world = current_world()
     with parts_in_parallel(prepared.device, prepared.config.parts) as each:
@@ -227,7 +226,7 @@ def train(run: Run, prepared: Prepared) -> Metrics:
     return world.once(lambda: run.finish(summary))
 
 
-def train_batches(run: Run, prepared: Prepared, each: Map, world: World) -> None:
+def train_batches(run: CountingRun, prepared: Prepared, each: Map, world: World) -> None:
     """All batches that are left; a row of metrics and a checkpoint whenever they are due."""
     config, learner, done = prepared.config, prepared.learner, prepared.done
     recent: list[BatchStats] = []  # since the last row
