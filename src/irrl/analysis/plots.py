@@ -171,7 +171,9 @@ def plot_comparison(runs: Sequence[Run]) -> Figure:
     require_comparable(runs, task)
     groups = group_by_reward(runs)
     metrics = task.all_panels()
-    width, height = 4.8 * len(metrics), max(4.6, 1.55 * len(groups))
+    width, height = 4.8 * len(metrics), 4.6
+    if task.plot_beside:
+        height = max(height, 1.55 * len(groups))
     figure = Figure(figsize=(width + (5.0 if task.plot_beside else 0.0), height),
                     layout="constrained")  # fmt: skip
     left: Any = figure
