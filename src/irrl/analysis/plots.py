@@ -188,9 +188,9 @@ def plot_comparison(runs: Sequence[Run]) -> Figure:
         plot_curves(axes, {n: learning_curves(g, metric.name) for n, g in groups.items()})
         axes.set(xlabel=task.config.length, ylabel=metric.title)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        set_range(axes, metric)
         if ceiling is not None and metric == task.primary:
             plot_ceiling(axes, ceiling)
+        set_range(axes, metric)
         under = (0.5, -0.14)  # beside the curves there is no room that is always free
         axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=under)
     return figure
