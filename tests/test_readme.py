@@ -1,7 +1,9 @@
 """What the README shows must work as it is shown."""
 
 import re
+from importlib import import_module
 
+import pytest
 import torch
 
 from irrl.cli.main import VERBS
@@ -37,3 +39,19 @@ def test_the_make_verbs_exist():
     makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
     for verb in re.findall(r"^    make (\w+)", README, flags=re.M):
         assert re.search(rf"^{verb}:", makefile, flags=re.M)
+
+
+METHOD = (REPOSITORY / "docs" / "method.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "module"), re.findall(r"`(\w+)` in `(irrl[\w.]+)`", METHOD))
+def test_the_functions_that_the_method_names_are_there(name, module):
+    found = import_module(module)
+    assert hasattr(found, name) or (name == "learn" and hasattr(found, "_learn"))
+
+
+def test_the_tests_that_the_method_names_are_there():
+    tests = "".join(path.read_text() for path in (REPOSITORY / "tests").rglob("test_*.py"))
+    named = re.findall(r"`(test_\w+)`", METHOD)
+    assert len(named) > 8
+    assert [name for name in named if f"def {name}(" not in tests] == []
