@@ -86,7 +86,7 @@ def flops_per_episode(config: Any, learner: Any) -> float:
     """Multiplications and additions of the layers, forward and twice that backward."""
     from torch import nn
 
-    once = learner.discriminator.classify
+    once = learner.discriminator.classifier
     layers = [
         layer
         for model in (learner.discriminator, learner.policy)
