@@ -1,5 +1,10 @@
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -13,9 +18,6 @@ def test_help_lists_the_verbs_without_heavy_imports(irrl):
     assert result.returncode == 0
     assert all(f"  {verb} " in result.stdout for verb in VERBS)
     code = "import sys; from irrl.cli.main import main; main(['--help']); print(*sys.modules)"
-    import subprocess
-    import sys
-
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
     heavy = {"numpy", "numba", "torch", "matplotlib", "jax", "gymnasium", "rich"}
     assert not heavy & set(loaded.split())
@@ -231,12 +233,6 @@ def test_a_refused_comparison_leaves_nothing_behind(irrl, tmp_path):
 
 
 def test_stopping_a_comparison_ends_its_workers_and_leaves_it_to_be_resumed(tmp_path):
-    import os
-    import signal
-    import subprocess
-    import sys
-    import time
-
     command = [sys.executable, "-m", "irrl", "compare", "skills", "--preset", "smoke", "--rewards",
                "linear", "--iterations", "3000000", "--seeds", "2", "--out", "out"]  # fmt: skip
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
@@ -277,3 +273,18 @@ def test_damaged_runs_are_told_in_one_line(irrl, smoke_run, tmp_path):
     assert failed(irrl("resume", cut), "metrics.jsonl", "line 5")
     (cut / "summary.json").unlink()
     assert failed(irrl("resume", cut), "metrics.jsonl", "was cut")
+
+
+def test_a_closed_pipe_does_not_end_a_run_nor_makes_an_unfinished_one_a_success(tmp_path):
+    command = [sys.executable, "-m", "irrl", "train", "skills", "--preset", "smoke", "--out", "run"]
+    reader, writer = os.pipe()
+    os.close(reader)  # nobody listens, from the first line on
+    done = subprocess.run(command, cwd=tmp_path, stdout=writer, stderr=writer)
+    os.close(writer)
+    assert (tmp_path / "run" / "summary.json").exists()
+    assert done.returncode == 141
+    listed = [sys.executable, "-m", "irrl", "presets"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    assert subprocess.run(listed, stdout=writer, stderr=subprocess.PIPE).returncode == 0
+    os.close(writer)

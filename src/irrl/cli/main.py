@@ -18,11 +18,15 @@ from irrl.nn.distributed import current_world, joined
 if TYPE_CHECKING:
     from irrl.runs.run import Run
 
+WORKING = ("train", "resume", "compare", "sweep", "data")
+"""Verbs that leave something behind: not to be heard out is not to be done."""
+
 ABOUT = "irrl: train a policy on rewards from a discriminator that is still learning itself."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a verb; return the exit code: 0 done, 1 some runs failed, 2 impossible, 130 stopped."""
+    """Run a verb; return the exit code: 0 done, 1 some runs failed, 2 impossible, 130 stopped,
+    141 not heard out."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     verb = arguments[0] if arguments else "--help"
     if verb in ("-h", "--help"):
@@ -45,14 +49,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with joined() as world:
             if world.size > 1 and verb not in ("train", "resume"):
                 raise UserError(f"irrl {verb} is for one process; start it without torchrun")
-            return run_verb(Parser(prog=f"irrl {verb}", description=summary), arguments[1:])
+            code = run_verb(Parser(prog=f"irrl {verb}", description=summary), arguments[1:])
+            sys.stdout.flush()  # a pipe that was closed is noticed here, not after the exit code
+            return code
     except UserError as error:
         print(f"irrl: error: {error}", file=sys.stderr)
         return 2
     except (OSError, MemoryError, OverflowError) as error:
         if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
+            return 141 if verb in WORKING else 0
         print(f"irrl: error: {error or type(error).__name__}", file=sys.stderr)
         return 2
     except RuntimeError as error:

@@ -78,11 +78,18 @@ def make_adam(groups: list[dict[str, Any]], **options: Any) -> torch.optim.Adam:
 def restore_adam(
     optimiser: torch.optim.Adam, model: nn.Module, prefix: str, arrays: Arrays
 ) -> None:
+    """Give Adam the moments of a checkpoint. It goes by addresses, so shapes are checked here."""
     for name, parameter in learned_parameters(model):
-        optimiser.state[parameter] = {
-            moment: restored(arrays, f"adam.{moment}.{prefix}{name}").to(parameter.device)
-            for moment in MOMENTS
-        }
+        for moment, now in optimiser.state[parameter].items():
+            its_name = f"adam.{moment}.{prefix}{name}"
+            value = restored(arrays, its_name)
+            if value.shape != now.shape or value.dtype != now.dtype:
+                raise UserError(
+                    f"the checkpoint is damaged or of another configuration: {its_name} is "
+                    f"{value.dtype} of shape {tuple(value.shape)}, expected {now.dtype} of shape "
+                    f"{tuple(now.shape)}"
+                )
+            optimiser.state[parameter][moment] = value.to(parameter.device)
 
 
 def learned_parameters(model: nn.Module) -> list[tuple[str, nn.Parameter]]:

@@ -1,5 +1,6 @@
 """Progress of long work: live bars on a terminal, a line now and then elsewhere."""
 
+import os
 import sys
 from typing import Any, Self
 
@@ -54,6 +55,12 @@ class Bars:
         quarter = 4 * done // max(total, 1)
         if quarter > self._quarters.get(name, 0):
             self._quarters[name] = quarter
-            print(
-                f"{name}: {100 * done // total} %  {metric}".rstrip(), file=sys.stderr, flush=True
-            )
+            say(f"{name}: {100 * done // total} %  {metric}".rstrip())
+
+
+def say(text: str) -> None:
+    """A line on the standard error. Where nobody reads it any more, work goes on in silence."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -3,7 +3,6 @@
 It looks at nothing but run folders, so it does not matter who trains them, and where.
 """
 
-import sys
 import time
 from collections.abc import Sequence
 from typing import Self
@@ -11,6 +10,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
+from irrl.runs.progress import say
 from irrl.runs.run import Row, last_row
 from irrl.sweeps.sweep import Job, Outcome, is_finished, steps_done
 
@@ -94,7 +94,7 @@ class Watch:
             return
         done = f"{self._count - len(self._open)} of {self._count} runs"
         note = ", ".join(filter(None, [done, self._time_left()]))
-        print(f"{text}  ({note})", file=sys.stderr, flush=True)
+        say(f"{text}  ({note})")
 
     def _steps_left(self) -> int:
         return sum(job.config.total_steps - step for job, step in self._open.items())
