@@ -75,3 +75,11 @@ def test_a_pointer_to_nowhere_is_told_apart_from_damage(tmp_path, name):
         last_checkpoint(tmp_path)
     (tmp_path / LAST).unlink()
     assert last_checkpoint(tmp_path).step == 5
+
+
+def test_a_scalar_stays_a_scalar_and_a_transposed_array_keeps_its_values(tmp_path):
+    table = np.arange(6.0).reshape(2, 3).T
+    path = save_checkpoint(tmp_path, Checkpoint(1, {"step": np.float32(3.0), "t": table}, {}))
+    arrays = load_checkpoint(path).arrays
+    assert arrays["step"].shape == () and arrays["step"] == 3.0
+    np.testing.assert_array_equal(arrays["t"], table)

@@ -39,7 +39,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     temporary = folder / f".{name}.tmp"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
-    arrays = save({key: np.ascontiguousarray(a) for key, a in checkpoint.arrays.items()})
+    arrays = save({key: np.asarray(a, order="C") for key, a in checkpoint.arrays.items()})
     state = {
         "step": checkpoint.step,
         "arrays_sha256": hashlib.sha256(arrays).hexdigest(),
