@@ -20,9 +20,9 @@ from irrl.analysis.compare import (
     BASELINE,
     ORACLE,
     Curves,
+    all_curves,
     group_by_reward,
     is_reward,
-    learning_curves,
     require_comparable,
 )
 from irrl.errors import UserError
@@ -119,22 +119,25 @@ SMALL: Any = {
 
 
 @matplotlib.rc_context(SMALL)
-def plot_panels(panels: Mapping[str, Mapping[str, Curves]], xlabel: str, ylabel: str) -> Figure:
-    """Learning curves, a panel of column width for each title."""
+def plot_panels(panels: Mapping[str, Mapping[str, Curves]], xlabel: str, metric: Metric) -> Figure:
+    """Learning curves of a metric, a panel of column width for each title."""
     figure = Figure(figsize=(COLUMN * len(panels), 2.9), layout="constrained")
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)
     for panel, (title, curves) in zip(axes[0], panels.items(), strict=True):
         plot_curves(panel, curves)
         seeds = panel.get_title()
         panel.set_title(f"{title}: {seeds}" if title else seeds, fontsize=8)
-        panel.set(xlabel=xlabel, ylim=(0, None))
+        panel.set(xlabel=xlabel, ylim=(metric.low, None))
         panel.xaxis.set_major_formatter(EngFormatter(sep=""))
         panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=2, frameon=False)
-    axes[0, 0].set_ylabel(ylabel)
+    axes[0, 0].set_ylabel(metric.title)
     return figure
 
 
 # --- learning curves ---
+
+BESIDE = 5.0
+"""Width in inches of what a task shows beside its curves."""
 
 
 def plot_curves(axes: Axes, curves: Mapping[str, Curves]) -> None:
@@ -169,36 +172,28 @@ def plot_comparison(runs: Sequence[Run]) -> Figure:
     """
     task = one_task(list(runs))
     require_comparable(runs, task)
-    groups = group_by_reward(runs)
-    metrics = task.all_panels()
+    groups, metrics = group_by_reward(runs), task.all_panels()
+    curves = {label: all_curves(group, list(metrics)) for label, group in groups.items()}
     width, height = 4.8 * len(metrics), 4.6
+    figure: Any = Figure(figsize=(width, height), layout="constrained")
+    left = figure
     if task.plot_beside:
-        height = max(height, 1.55 * len(groups))
-    figure = Figure(figsize=(width + (5.0 if task.plot_beside else 0.0), height),
-                    layout="constrained")  # fmt: skip
-    left: Any = figure
-    if task.plot_beside:
-        halves: Any = figure.subfigures(1, 2, width_ratios=[width, 5.0])
-        left, right = halves
+        figure.set_size_inches(width + BESIDE, max(height, 1.55 * len(groups)))
+        left, right = figure.subfigures(1, 2, width_ratios=[width, BESIDE])
         firsts = {label: group[0] for label, group in groups.items()}
         task.plot_beside(right, firsts, {label: colour_of(label) for label in groups})
     ceiling = max(task.ceiling(run.config) for run in runs) if task.ceiling else None
-    for axes, metric in zip(left.subplots(1, len(metrics), squeeze=False)[0], metrics.values(),
-                            strict=True):  # fmt: skip
-        plot_curves(axes, {n: learning_curves(g, metric.name) for n, g in groups.items()})
+    panels = left.subplots(1, len(metrics), squeeze=False)[0]
+    for axes, (name, metric) in zip(panels, metrics.items(), strict=True):
+        plot_curves(axes, {label: found[name] for label, found in curves.items()})
         axes.set(xlabel=task.config.length, ylabel=metric.title)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         if ceiling is not None and metric == task.primary:
             plot_ceiling(axes, ceiling)
-        set_range(axes, metric)
+        axes.set_ylim(metric.low, metric.high)
         under = (0.5, -0.14)  # beside the curves there is no room that is always free
         axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=under)
     return figure
-
-
-def set_range(axes: Axes, metric: Metric) -> None:
-    """As far as the metric can go, where that is known."""
-    axes.set_ylim(metric.low, metric.high)
 
 
 def plot_ceiling(axes: Axes, ceiling: float) -> None:

@@ -74,7 +74,7 @@ def plot_groups(panels: dict[str, Groups], task: Task) -> Figure:
         title: {name: learning_curves(group, primary.name) for name, group in groups.items()}
         for title, groups in panels.items()
     }
-    return plot_panels(curves, task.config.length, primary.title)
+    return plot_panels(curves, task.config.length, primary)
 
 
 # --- learning curves ---
