@@ -11,6 +11,7 @@ function of your own. They take NumPy, PyTorch and JAX arrays and carry no gradi
 [0.25, 0.0]
 
 Names:
+    RewardModel     discriminator and reward for an environment of your own (PyTorch)
     reward          find a reward by name, or make one
     REWARDS         the named rewards
     Reward          what a reward is
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from irrl import noise_measured as noise_measured
     from irrl import returns as returns
     from irrl import rewards as rewards
+    from irrl.reward_model import RewardModel as RewardModel
     from irrl.rewards import REWARDS as REWARDS
     from irrl.rewards import Reward as Reward
     from irrl.rewards import disagreement as disagreement
@@ -50,11 +52,12 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["REWARDS", "Reward", "disagreement", "reward"]
+__all__ = ["REWARDS", "Reward", "RewardModel", "disagreement", "reward"]
 
 _NAMES = {  # name -> the module it comes from
     "REWARDS": "irrl.rewards",
     "Reward": "irrl.rewards",
+    "RewardModel": "irrl.reward_model",
     "disagreement": "irrl.rewards",
     "reward": "irrl.rewards",
 }

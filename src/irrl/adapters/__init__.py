@@ -1,0 +1,1 @@
+"""Reward models for other people's environments and agents: thin, one file for each library."""

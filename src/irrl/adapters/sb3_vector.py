@@ -1,0 +1,118 @@
+"""A Gymnasium vector environment as one of Stable-Baselines3."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from stable_baselines3.common.vec_env import VecEnv
+
+
+class GymnasiumVecEnv(VecEnv):
+    """Steps all sub-environments of a Gymnasium vector environment at once.
+
+    Stable-Baselines3 expects the first observation of the next episode together with the end of the
+    last. Environments that reset in the same step, or when they are told to, do that; those that
+    reset with the next step can be used where all episodes end together, as those of ap_gym do.
+    """
+
+    def __init__(self, env: VectorEnv) -> None:
+        self.env = env
+        self.mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self.predict = getattr(env, "predict", None)
+        self._actions: Any = None
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+
+    def reset(self) -> Any:
+        """Begin episodes, with the seeds that were set."""
+        seed = None if self._seeds[0] is None else int(self._seeds[0])
+        options = self._options[0] or None
+        observations, info = self.env.reset(seed=seed, options=options)
+        self._reset_seeds()
+        self._reset_options()
+        self.reset_infos = split_info(info, self.num_envs)
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions."""
+        self._actions = actions
+
+    def step_wait(self) -> Any:
+        """Take the step; where episodes end, the next ones have begun."""
+        observations, rewards, terminated, truncated, info = self.env.step(self._actions)
+        dones = np.logical_or(terminated, truncated)
+        infos = split_info(info, self.num_envs)
+        if dones.any():
+            observations = self._turn_over(observations, dones, info, infos)
+            for n in np.nonzero(dones)[0]:
+                infos[n]["TimeLimit.truncated"] = bool(truncated[n] and not terminated[n])
+        return observations, np.asarray(rewards, np.float32), dones, infos
+
+    def _turn_over(self, observations: Any, dones: np.ndarray, info: dict, infos: list) -> Any:
+        """Put last observations into the infos; return the first ones of new episodes."""
+        if self.mode == AutoresetMode.SAME_STEP:
+            final = info.get("final_obs")
+            ends = split_info(info.get("final_info", {}), self.num_envs)
+            for n in np.nonzero(dones)[0]:
+                self.reset_infos[n] = infos[n]
+                infos[n] = {**ends[n], "terminal_observation": final[n]}
+            return observations
+        for n in np.nonzero(dones)[0]:
+            infos[n]["terminal_observation"] = _row(observations, n)
+        if self.mode == AutoresetMode.DISABLED:
+            observations, begun = self.env.reset(options={"reset_mask": dones})
+        elif dones.all():
+            observations, _, _, _, begun = self.env.step(self._actions)
+        else:
+            raise ValueError(
+                "these environments reset with the next step, and not all at once: make them with "
+                "autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP"
+            )
+        fresh = split_info(begun, self.num_envs)
+        self.reset_infos = [fresh[n] if dones[n] else old for n, old in enumerate(self.reset_infos)]
+        return observations
+
+    def close(self) -> None:
+        """Close the environments."""
+        self.env.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """An attribute, the same for all."""
+        value = getattr(self.env, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of the vector environment."""
+        setattr(self.env, attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list:
+        """Call a method of the vector environment."""
+        return [getattr(self.env, method_name)(*args, **kwargs)]
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """Whether it is wrapped: never, one by one."""
+        return [False for _ in self._get_indices(indices)]
+
+    def get_images(self) -> list[Any]:
+        """Pictures of all sub-environments."""
+        images = self.env.render()
+        return list(images) if images is not None else []
+
+
+def split_info(info: dict[str, Any], n: int) -> list[dict[str, Any]]:
+    """The infos of n environments from one dictionary of arrays."""
+    split: list[dict[str, Any]] = [{} for _ in range(n)]
+    for key, values in info.items():
+        if key.startswith("_") or key in ("final_obs", "final_info"):
+            continue
+        known = info.get(f"_{key}")
+        rows = split_info(values, n) if isinstance(values, dict) else values
+        for i in range(n):
+            if known is None or known[i]:
+                split[i][key] = rows[i]
+    return split
+
+
+def _row(observations: Any, n: int) -> Any:
+    if isinstance(observations, dict):
+        return {name: _row(inner, n) for name, inner in observations.items()}
+    return np.array(observations[n])

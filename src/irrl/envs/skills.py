@@ -1,0 +1,70 @@
+"""Any environment becomes skill discovery: a code is drawn at reset, for the policy to see."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+OBSERVATION, CODE = "observation", "code"
+
+
+class Skills(gymnasium.Wrapper):
+    """Adds a skill code to the observations of an environment.
+
+    ## Description
+    At each reset a code is drawn uniformly. A policy that is paid for codes that can be told from
+    what it does learns as many skills as it has codes. The reward of the environment is left as
+    it is; a reward model takes its place (`irrl.RewardModel`, ``mode="skills"``).
+
+    ## Observation Space
+    A dictionary: ``observation``, as the environment has it, and ``code``, one-hot. The
+    discriminator judges ``observation`` only: `irrl.adapters` see to that.
+
+    ## Action Space
+    That of the environment.
+
+    ## Arguments
+    ``codes``: how many. ``reset(options={"code": 3})`` sets the code of an episode.
+    ``info["label"]`` is the code, at reset and at every step.
+    """
+
+    def __init__(self, env: gymnasium.Env, codes: int) -> None:
+        super().__init__(env)
+        if isinstance(codes, bool) or not isinstance(codes, int) or codes < 2:
+            raise ValueError(f"codes must be a whole number, at least 2, got {codes!r}")
+        self.codes = codes
+        self.code = 0
+        self.observation_space = spaces.Dict(
+            {
+                OBSERVATION: env.observation_space,
+                CODE: spaces.Box(0.0, 1.0, (codes,), np.float32),
+            }
+        )
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Begin an episode with a code of its own."""
+        options = dict(options or {})
+        given = options.pop(CODE, None)
+        observation, info = self.env.reset(seed=seed, options=options or None)
+        if given is None:
+            # After the environment's reset, which makes its generator anew where there is a seed.
+            self.code = int(self.env.unwrapped.np_random.integers(self.codes))
+        elif isinstance(given, int | np.integer) and 0 <= given < self.codes:
+            self.code = int(given)
+        else:
+            raise ValueError(f"code must lie in 0..{self.codes - 1}, got {given!r}")
+        return self._with_code(observation), {**info, "label": self.code}
+
+    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """A step of the environment."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        told = {**info, "label": self.code}
+        return self._with_code(observation), float(reward), terminated, truncated, told
+
+    def _with_code(self, observation: Any) -> dict[str, Any]:
+        code = np.zeros(self.codes, np.float32)
+        code[self.code] = 1.0
+        return {OBSERVATION: observation, CODE: code}

@@ -1,0 +1,114 @@
+"""Episodes that were kept to learn from: the newest ones, side by side in flat arrays."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from irrl.reward_model.spaces import Part, Parts
+
+
+class Batch(NamedTuple):
+    """Episodes side by side: time first, then the batch; padded with what follows in the store."""
+
+    observations: Parts  # (T, B, ...)
+    lengths: np.ndarray  # (B,)
+    labels: np.ndarray  # (B,)
+
+
+class EpisodeStore:
+    """The newest episodes, up to a number of them.
+
+    Observations of all episodes lie one after the other in one array for each part. The oldest are
+    dropped from the front, and what is left is moved there once they are half of the array.
+    """
+
+    def __init__(self, parts: Mapping[str, Part], capacity: int) -> None:
+        self.capacity = capacity
+        self._arrays: Parts = {
+            name: np.zeros((0, *part.shape), part.dtype) for name, part in parts.items()
+        }
+        self._used = 0  # steps written
+        self._starts, self._lengths, self._labels = (np.zeros(0, np.int64) for _ in range(3))
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels of all episodes, oldest first."""
+        return self._labels
+
+    @property
+    def steps(self) -> int:
+        """Observations of all episodes."""
+        return int(self._lengths.sum())
+
+    def add(self, observations: Parts, lengths: np.ndarray, labels: np.ndarray) -> None:
+        """Take in episodes, whose observations lie one after the other in ``observations``."""
+        lengths = np.asarray(lengths, np.int64)
+        count = int(lengths.sum())
+        self._make_room(count)
+        for name, array in self._arrays.items():
+            array[self._used : self._used + count] = observations[name]
+        starts = self._used + np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        self._used += count
+        self._starts = np.concatenate([self._starts, starts])[-self.capacity :]
+        self._lengths = np.concatenate([self._lengths, lengths])[-self.capacity :]
+        self._labels = np.concatenate([self._labels, labels])[-self.capacity :]
+
+    def _make_room(self, count: int) -> None:
+        first = int(self._starts[0]) if len(self) else self._used
+        size = len(next(iter(self._arrays.values())))
+        if self._used + count <= size:
+            return
+        kept = self._used - first
+        size = size if kept + count <= size // 2 else 2 * (kept + count)
+        for name, array in self._arrays.items():
+            moved = np.zeros((size, *array.shape[1:]), array.dtype)
+            moved[:kept] = array[first : self._used]
+            self._arrays[name] = moved
+        self._starts -= first
+        self._used = kept
+
+    # --- what is read of it ---
+
+    def episodes(self, which: np.ndarray) -> Batch:
+        """Some episodes, by their places in the store."""
+        starts, lengths = self._starts[which], self._lengths[which]
+        steps = np.arange(int(lengths.max(initial=1)))[:, None]
+        rows = np.minimum(starts + steps, self._used - 1)
+        return Batch(self._take(rows), lengths, self._labels[which])
+
+    def states(self, which: np.ndarray) -> Batch:
+        """Some observations, by their places among those of all episodes."""
+        ends = np.cumsum(self._lengths)
+        episode = np.searchsorted(ends, which, side="right")
+        rows = self._starts[episode] + which - (ends - self._lengths)[episode]
+        return Batch(self._take(rows[None]), np.ones(len(which), int), self._labels[episode])
+
+    def _take(self, rows: np.ndarray) -> Parts:
+        return {name: array[rows] for name, array in self._arrays.items()}
+
+    # --- to and from a checkpoint ---
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        first = int(self._starts[0]) if len(self) else self._used
+        kept = {f"observations.{n}": a[first : self._used] for n, a in self._arrays.items()}
+        return {**kept, "lengths": self._lengths, "labels": self._labels}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Take what `to_arrays` gave in place of what is here; raises unless it fits."""
+        lengths, labels = arrays["lengths"], arrays["labels"]
+        observations = {name: arrays[f"observations.{name}"] for name in self._arrays}
+        for name, array in observations.items():
+            like = self._arrays[name]
+            if array.shape[1:] != like.shape[1:] or array.dtype != like.dtype:
+                raise ValueError(f"stored observations {name!r} are of another space")
+            if len(array) != lengths.sum() or lengths.shape != labels.shape or (lengths < 1).any():
+                raise ValueError("stored episodes are damaged: their lengths do not fit")
+        self._arrays = {n: np.zeros((0, *a.shape[1:]), a.dtype) for n, a in observations.items()}
+        self._used = 0
+        self._starts, self._lengths, self._labels = (np.zeros(0, np.int64) for _ in range(3))
+        if len(labels):
+            self.add(observations, lengths, labels)
