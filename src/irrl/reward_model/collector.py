@@ -29,6 +29,7 @@ class Collector:
         model: the reward model; its discriminator may learn at any time between two calls.
         num_envs: how many environments there are.
         track: keep `log_probs` up to date after every step, whatever the model pays for.
+        hand_over: give whole episodes to the model, to learn from; False for an evaluation.
 
     Example:
         >>> import numpy as np
@@ -42,8 +43,10 @@ class Collector:
         1
     """
 
-    def __init__(self, model: RewardModel, num_envs: int, track: bool = False) -> None:
-        self.model, self.num_envs = model, num_envs
+    def __init__(
+        self, model: RewardModel, num_envs: int, track: bool = False, hand_over: bool = True
+    ) -> None:
+        self.model, self.num_envs, self.hand_over = model, num_envs, hand_over
         self.pay = model.settings.pay
         self.tracked = track or self.pay != "end"
         self._keeps_all = model.settings.judge != "final"
@@ -170,6 +173,9 @@ class Collector:
         """Whole episodes go to the model; their environments have none until they begin anew."""
         if self.pay == "steps" and not self.model.settings.varying_length:
             self._require_one_length(self._lengths[ended] - 1)
+        if not self.hand_over:
+            self._lengths[ended] = 0
+            return
         batch = self._batch(ended)
         inside = np.arange(len(next(iter(batch.observations.values())))) < batch.lengths[:, None]
         flat = {name: np.swapaxes(a, 0, 1)[inside] for name, a in batch.observations.items()}
