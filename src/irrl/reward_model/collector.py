@@ -197,7 +197,7 @@ class Collector:
     def _tell(self, labels: Any, rows: np.ndarray) -> None:
         if labels is None:
             return
-        told = _as_labels(labels)
+        told = as_labels(labels)
         if told.shape != (self.num_envs,):
             raise ValueError(f"labels must have shape ({self.num_envs},), got {told.shape}")
         now = rows & (told != NOT_TOLD)
@@ -289,7 +289,7 @@ def _only(observations: Any, rows: np.ndarray) -> Any:
     return array
 
 
-def _as_labels(labels: Any) -> np.ndarray:
+def as_labels(labels: Any) -> np.ndarray:
     """Labels as whole numbers, `NOT_TOLD` for None."""
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu":
         return labels.astype(np.int64, copy=False)
