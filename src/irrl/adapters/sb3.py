@@ -5,26 +5,42 @@
 
 Rewards are paid in ``step_wait``, before advantages are computed. The discriminator learns between
 two rollouts, after the policy did. `irrl.adapters.sb3_replay` has what agents with a replay buffer
-need besides.
+need besides. ``agent.save`` saves the agent alone: ``env.model.save`` saves the reward model.
 """
 
+import math
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 
-from irrl.envs.perceive import look_up
-from irrl.envs.skills import OBSERVATION
+from irrl.adapters.common import (
+    See,
+    default_see,
+    find_predict,
+    labels_of_infos,
+    require_plain_action,
+    rest_of,
+    row_of,
+    with_rows,
+)
 from irrl.reward_model import Collector, RewardModel
-from irrl.reward_model.spaces import Parts, parts_of, to_parts
+from irrl.reward_model.spaces import Parts, to_parts
 
 OBSERVED = ("raw", "inputs")
-See = Callable[[Any], Any]
+
+
+class Judged(NamedTuple):
+    """What the last step of all environments led to, for a replay buffer."""
+
+    observations: Parts  # at the end of an episode its last one
+    labels: np.ndarray  # -1 where none was told yet
+    began: np.ndarray  # whether the step was the first of its episode
 
 
 class Rewarded(VecEnvWrapper):
@@ -38,10 +54,11 @@ class Rewarded(VecEnvWrapper):
         venv: the environments. A `VecNormalize` goes around this wrapper, never inside it.
         model: the reward model.
         label: where ``info`` has the label; a path such as ``"prediction.target"``.
-        see: what of observations is judged, as a function of them; for environments of
-            `irrl.envs.Skills` the observation without the code, else all of it.
+        see: what of observations is judged, as a function of them, with a leading axis for the
+            environments; for those of `irrl.envs.Skills` all but the code, else all.
         observe: what the policy sees: ``"raw"`` observations, or ``"inputs"``, as the default
             discriminator reads them, normalised and as one vector, with all that is not judged.
+        training: whether the reward model is to learn from these episodes; False for evaluation.
     """
 
     def __init__(
@@ -51,18 +68,23 @@ class Rewarded(VecEnvWrapper):
         label: str = "label",
         see: See | None = None,
         observe: str = "raw",
+        training: bool = True,
     ) -> None:
-        refuse_normaliser(venv)
-        self.model, self.label, self.observe = model, label, observe
-        self.see = see or default_see(venv.observation_space, model)
-        self.rest = rest_of(venv.observation_space, model) if see is None else []
-        self.predict = find_predict(venv)
-        self.collector = Collector(model, venv.num_envs, track=self.predict is not None)
-        space = venv.observation_space
-        super().__init__(venv, self._observed_space(space) if observe == "inputs" else space)
         if observe not in OBSERVED:
             raise ValueError(f"observe must be one of {', '.join(OBSERVED)}, got {observe!r}")
-        self.seen: Parts = {}  # what the last step led to, for a replay buffer
+        require_plain_action(venv.action_space)
+        self.model, self.label, self.observe = model, label, observe
+        self.base = base_of(venv)
+        space = venv.observation_space
+        self.see = see or default_see(space, model)
+        if observe == "inputs":
+            self.rest = rest_of(space, model) if see is None else _require_dictionary(space)
+            space = self._inputs_space(space)
+        super().__init__(venv, space)
+        self.predict = find_predict(venv)
+        self.collector = Collector(model, venv.num_envs, self.predict is not None, training)
+        self._last: Any = None
+        self._labels = self._began = np.zeros(0, int)
         self._earned = np.zeros(venv.num_envs)
         self._taken = np.zeros(venv.num_envs, np.int64)
         self._started = time.perf_counter()
@@ -70,6 +92,12 @@ class Rewarded(VecEnvWrapper):
     def learner(self, health_every: int = 10) -> "Learner":
         """The callback by which the reward model learns: give it to ``agent.learn``."""
         return Learner(self.model, health_every)
+
+    @property
+    def judged(self) -> Judged:
+        """What the reward model judges of the step just taken."""
+        seen = to_parts(self.model.parts, self.see(self._last), (self.num_envs,))
+        return Judged(seen, self._labels, self._began)
 
     # --- a vector environment ---
 
@@ -89,83 +117,75 @@ class Rewarded(VecEnvWrapper):
     def step_wait(self) -> Any:
         """Pay for what the actions led to."""
         observations, _, dones, infos = self.venv.step_wait()
-        self.seen = self._last_seen(observations, dones, infos)
-        rewards = self.collector.step(self.seen, dones, self._labels(infos))
+        (over,) = np.nonzero(dones)
+        self._last = (
+            with_rows(observations, over, _ends(infos, over)) if len(over) else observations
+        )
+        told = labels_of_infos(infos, self.label)
+        rewards = self.collector.step(self.see(self._last), dones, told)
+        self._labels, self._began = self.collector.labels, self._taken == 0
         self._earned += rewards
         self._taken += 1
-        if dones.any():
-            self._account(dones, infos)
+        if len(over):
+            self._account(over, infos)
             self._begin(observations, dones)
         return self._observed(observations), rewards, dones, infos
 
-    # --- labels and observations ---
-
-    def _labels(self, infos: list[dict[str, Any]]) -> list[Any]:
-        if "." in self.label:
-            return [look_up(info, self.label) for info in infos]
-        return [info.get(self.label) for info in infos]
-
     def _begin(self, observations: Any, which: np.ndarray) -> None:
-        self.collector.begin(self.see(observations), self._labels(self.venv.reset_infos), which)
+        self.reset_infos = self.base.reset_infos  # wrappers between have none of their own
+        told = labels_of_infos(self.reset_infos, self.label)
+        self.collector.begin(self.see(observations), told, which)
 
-    def _last_seen(self, observations: Any, dones: np.ndarray, infos: list[dict]) -> Parts:
-        """What is judged of this step: the end of an episode, not the beginning of the next."""
-        parts = to_parts(self.model.parts, self.see(observations), (self.num_envs,))
-        if not dones.any():
-            return parts
-        parts = {name: array.copy() for name, array in parts.items()}
-        for n in np.nonzero(dones)[0]:
-            if "terminal_observation" not in infos[n]:
-                raise ValueError(f"environment {n} ended without a terminal_observation in info")
-            last = to_parts(self.model.parts, self.see(infos[n]["terminal_observation"]), ())
-            for name, array in last.items():
-                parts[name][n] = array
-        return parts
-
-    def _account(self, dones: np.ndarray, infos: list[dict[str, Any]]) -> None:
+    def _account(self, over: np.ndarray, infos: list[dict[str, Any]]) -> None:
         now = round(time.perf_counter() - self._started, 6)
-        for n in np.nonzero(dones)[0]:
+        shown = self._observed(row_of(self._last, over)) if self.observe == "inputs" else None
+        for row, n in enumerate(over):
             info = infos[n]
             if "episode" in info:
                 info["environment_episode"] = info["episode"]
-            info["episode"] = {"r": self._earned[n], "l": int(self._taken[n]), "t": now}
+            info["episode"] = {"r": float(self._earned[n]), "l": int(self._taken[n]), "t": now}
             if self.collector.pay != "steps":
                 info["TimeLimit.truncated"] = False
-            if self.observe == "inputs":
-                one = _batched(info["terminal_observation"])
-                info["terminal_observation"] = self._observed(one)[0]
-        self._earned[dones] = 0
-        self._taken[dones] = 0
+            if shown is not None:
+                info["terminal_observation"] = shown[row]
+        self._earned[over] = self._taken[over] = 0
 
     # --- what the policy sees ---
 
-    def _observed_space(self, space: spaces.Space[Any]) -> spaces.Box:
+    def _inputs_space(self, space: spaces.Space[Any]) -> spaces.Box:
         features = self.model.discriminator.features
         if features.images:
             raise ValueError(
                 "observe 'inputs' is for vectors and small images; leave large ones 'raw', for a "
                 "policy with convolutions"
             )
-        if self.see is not None and not isinstance(space, spaces.Dict) and self.rest:
-            raise ValueError("observe 'inputs' needs all that is not judged in a dictionary")
-        size = features.size + sum(int(np.prod(space[name].shape)) for name in self.rest)
+        rest = {name: space[name] for name in self.rest}  # type: ignore[index]
+        for name, part in rest.items():
+            if not isinstance(part, spaces.Box | spaces.MultiBinary):
+                raise ValueError(f"observe 'inputs' cannot show {name!r}, a {type(part).__name__}")
+        size = features.size + sum(math.prod(part.shape) for part in rest.values())
         return spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
     def _observed(self, observations: Any) -> Any:
         if self.observe != "inputs":
             return observations
         seen = self.see(observations)
-        n = len(next(iter(seen.values())) if isinstance(seen, Mapping) else seen)
+        n = len(next(iter(seen.values())) if isinstance(seen, dict) else seen)
         parts = to_parts(self.model.parts, seen, (n,))
         with torch.no_grad():
             judge = self.model.discriminator
             vectors = judge.features(judge.to_tensors(parts))[0].cpu().numpy()
+        if not self.rest:
+            return vectors
         rest = [np.reshape(observations[name], (n, -1)) for name in self.rest]
         return np.concatenate([vectors, *rest], axis=1, dtype=np.float32)
 
 
 class Learner(BaseCallback):
-    """The discriminator learns after each policy update; its loss and health are logged.
+    """The discriminator learns after policy updates; its loss and health are logged.
+
+    It learns as soon as new episodes call for a whole batch: after each rollout where those are
+    long, now and then where an agent updates after every few steps.
 
     Args:
         model: the reward model.
@@ -175,17 +195,29 @@ class Learner(BaseCallback):
     def __init__(self, model: RewardModel, health_every: int = 10) -> None:
         super().__init__()
         self.reward_model, self.health_every = model, health_every
+        self._episodes, self._steps = model.episodes, 0
+
+    def _on_training_start(self) -> None:
+        self._steps = self.num_timesteps
+        if isinstance(self.model, OffPolicyAlgorithm) and self.reward_model.oracle is None:
+            require_relabelling(self.model)
 
     def _on_step(self) -> bool:
         return True
 
     def _on_rollout_start(self) -> None:
-        self._learn()  # nothing, before the first rollout
+        settings = self.reward_model.settings
+        new = self.reward_model.episodes - self._episodes
+        if new and settings.judge == "state":
+            new = self.num_timesteps - self._steps
+        if new * (settings.samples_per_episode or 1) >= settings.batch_size:
+            self._learn()
 
     def _on_training_end(self) -> None:
         self._learn()
 
     def _learn(self) -> None:
+        self._episodes, self._steps = self.reward_model.episodes, self.num_timesteps
         found = self.reward_model.learn()
         if found and self.reward_model.updates % self.health_every == 0:
             found |= self.reward_model.health()
@@ -196,8 +228,8 @@ class Learner(BaseCallback):
 # --- what fits together ---
 
 
-def refuse_normaliser(venv: VecEnv) -> None:
-    """Raise where observations would be normalised before they are judged."""
+def base_of(venv: VecEnv) -> VecEnv:
+    """The innermost vector environment; raises where observations are normalised on the way."""
     while isinstance(venv, VecEnvWrapper):
         if isinstance(venv, VecNormalize):
             raise ValueError(
@@ -205,36 +237,34 @@ def refuse_normaliser(venv: VecEnv) -> None:
                 "statistics of its own"
             )
         venv = venv.venv
+    return venv
 
 
-def default_see(space: spaces.Space[Any], model: RewardModel) -> See:
-    """All of an observation, or the part that is without the code; raises if neither fits."""
-    if parts_of(space) == model.parts:
-        return lambda observations: observations
-    if isinstance(space, spaces.Dict) and OBSERVATION in space.spaces:
-        if parts_of(space[OBSERVATION]) == model.parts:
-            return lambda observations: observations[OBSERVATION]
+def require_relabelling(agent: OffPolicyAlgorithm) -> None:
+    """Raise where an agent would replay rewards of a discriminator that is no more."""
+    name = type(agent).__name__
+    if agent.n_steps > 1 or hasattr(agent.replay_buffer, "n_steps"):
+        raise ValueError(
+            f"n_steps={agent.n_steps}: an n-step buffer adds up rewards before they can be "
+            "relabelled; take n_steps=1"
+        )
+    if not getattr(agent.replay_buffer, "relabels", False):
+        raise ValueError(
+            f"rewards in the buffer of {name} go stale while the discriminator learns: make it as "
+            f"{name}(policy, env, **irrl.adapters.sb3_replay.replay(env))"
+        )
+
+
+def _require_dictionary(space: spaces.Space[Any]) -> list[str]:
     raise ValueError(
-        f"the reward model judges {', '.join(model.parts)}, the environments show {space}: make "
-        "it for what they show, or say with `see` what of it is judged"
+        f"observe 'inputs' does not go with `see`, which does not say what else of {space} the "
+        "policy is to see"
     )
 
 
-def rest_of(space: spaces.Space[Any], model: RewardModel) -> list[str]:
-    """What of a dictionary is not judged."""
-    if not isinstance(space, spaces.Dict) or parts_of(space) == model.parts:
-        return []
-    return [name for name in space.spaces if name != OBSERVATION]
-
-
-def find_predict(venv: VecEnv) -> Callable[[np.ndarray], None] | None:
-    """What takes predictions, where the environments ask for them."""
-    while isinstance(venv, VecEnvWrapper):
-        venv = venv.venv
-    return getattr(venv, "predict", None)
-
-
-def _batched(observation: Any) -> Any:
-    if isinstance(observation, Mapping):
-        return {name: _batched(inner) for name, inner in observation.items()}
-    return np.asarray(observation)[None]
+def _ends(infos: list[dict[str, Any]], over: np.ndarray) -> list[Any]:
+    """Last observations of episodes: that of `infos`, since the present one begins the next."""
+    for n in over:
+        if "terminal_observation" not in infos[n]:
+            raise ValueError(f"environment {n} ended without a terminal_observation in info")
+    return [infos[n]["terminal_observation"] for n in over]

@@ -3,22 +3,28 @@
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from stable_baselines3.common.vec_env import VecEnv
+
+from irrl.adapters.common import last_of_info, require_plain_action, row_of
 
 
 class GymnasiumVecEnv(VecEnv):
     """Steps all sub-environments of a Gymnasium vector environment at once.
 
     Stable-Baselines3 expects the first observation of the next episode together with the end of the
-    last. Environments that reset in the same step, or when they are told to, do that; those that
-    reset with the next step can be used where all episodes end together, as those of ap_gym do.
+    last. Environments that reset in the same step, or when they are told to, do that, and so do all
+    that Gymnasium puts together of single ones; others that reset with the next step can be used
+    where all episodes end together, as those of ap_gym do.
     """
 
     def __init__(self, env: VectorEnv) -> None:
+        require_plain_action(env.single_action_space)
         self.env = env
-        self.mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
-        self.predict = getattr(env, "predict", None)
+        self.mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+        self.resets_some = self.mode == AutoresetMode.DISABLED or isinstance(
+            env.unwrapped, SyncVectorEnv | AsyncVectorEnv
+        )
         self._actions: Any = None
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
 
@@ -49,16 +55,16 @@ class GymnasiumVecEnv(VecEnv):
 
     def _turn_over(self, observations: Any, dones: np.ndarray, info: dict, infos: list) -> Any:
         """Put last observations into the infos; return the first ones of new episodes."""
+        (over,) = np.nonzero(dones)
         if self.mode == AutoresetMode.SAME_STEP:
-            final = info.get("final_obs")
             ends = split_info(info.get("final_info", {}), self.num_envs)
-            for n in np.nonzero(dones)[0]:
+            for n, last in zip(over, last_of_info(info, over), strict=True):
                 self.reset_infos[n] = infos[n]
-                infos[n] = {**ends[n], "terminal_observation": final[n]}
+                infos[n] = {**ends[n], "terminal_observation": last}
             return observations
-        for n in np.nonzero(dones)[0]:
-            infos[n]["terminal_observation"] = _row(observations, n)
-        if self.mode == AutoresetMode.DISABLED:
+        for n in over:
+            infos[n]["terminal_observation"] = row_of(observations, n)
+        if self.resets_some:
             observations, begun = self.env.reset(options={"reset_mask": dones})
         elif dones.all():
             observations, _, _, _, begun = self.env.step(self._actions)
@@ -85,8 +91,9 @@ class GymnasiumVecEnv(VecEnv):
         setattr(self.env, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list:
-        """Call a method of the vector environment."""
-        return [getattr(self.env, method_name)(*args, **kwargs)]
+        """Call a method of the vector environment, once; its answer is that of all."""
+        found = getattr(self.env, method_name)(*args, **kwargs)
+        return [found for _ in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
         """Whether it is wrapped: never, one by one."""
@@ -110,9 +117,3 @@ def split_info(info: dict[str, Any], n: int) -> list[dict[str, Any]]:
             if known is None or known[i]:
                 split[i][key] = rows[i]
     return split
-
-
-def _row(observations: Any, n: int) -> Any:
-    if isinstance(observations, dict):
-        return {name: _row(inner, n) for name, inner in observations.items()}
-    return np.array(observations[n])
