@@ -1,6 +1,6 @@
 """Episodes of parallel environments as they come in, step by step: collected, judged and paid."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from irrl.reward_model.model import RewardModel
 from irrl.reward_model.payment import payments
 from irrl.reward_model.spaces import Parts, to_parts
 from irrl.reward_model.store import Batch
+
+Take = Callable[[Parts, np.ndarray, np.ndarray], None]
 
 NOT_TOLD = -1
 FIRST_CAPACITY = 32  # steps
@@ -46,7 +48,8 @@ class Collector:
     def __init__(
         self, model: RewardModel, num_envs: int, track: bool = False, hand_over: bool = True
     ) -> None:
-        self.model, self.num_envs, self.hand_over = model, num_envs, hand_over
+        self.model, self.num_envs = model, num_envs
+        self.take: Take = model.add_many if hand_over else _leave  # what whole episodes go to
         self.pay = model.settings.pay
         self.tracked = track or self.pay != "end"
         self._keeps_all = model.settings.judge != "final"
@@ -173,13 +176,10 @@ class Collector:
         """Whole episodes go to the model; their environments have none until they begin anew."""
         if self.pay == "steps" and not self.model.settings.varying_length:
             self._require_one_length(self._lengths[ended] - 1)
-        if not self.hand_over:
-            self._lengths[ended] = 0
-            return
         batch = self._batch(ended)
         inside = np.arange(len(next(iter(batch.observations.values())))) < batch.lengths[:, None]
         flat = {name: np.swapaxes(a, 0, 1)[inside] for name, a in batch.observations.items()}
-        self.model.add_many(flat, batch.lengths, batch.labels)
+        self.take(flat, batch.lengths, batch.labels)
         self._lengths[ended] = 0
 
     def _require_one_length(self, lengths: np.ndarray) -> None:
@@ -276,6 +276,10 @@ class Collector:
         if mask.dtype != bool or mask.shape != (self.num_envs,):
             raise ValueError(f"which must be a mask of shape ({self.num_envs},)")
         return mask
+
+
+def _leave(observations: Parts, lengths: np.ndarray, labels: np.ndarray) -> None:
+    """Let episodes go."""
 
 
 def _only(observations: Any, rows: np.ndarray) -> Any:
