@@ -106,7 +106,7 @@ class Rewarded(VecEnvWrapper):
         observations = self.venv.reset()
         self._begin(observations, np.ones(self.num_envs, bool))
         self._earned[:] = self._taken[:] = 0
-        return self._observed(observations)
+        return self.observed(observations)
 
     def step_async(self, actions: np.ndarray) -> None:
         """Act, and tell environments that ask for predictions what is believed."""
@@ -129,7 +129,7 @@ class Rewarded(VecEnvWrapper):
         if len(over):
             self._account(over, infos)
             self._begin(observations, dones)
-        return self._observed(observations), rewards, dones, infos
+        return self.observed(observations), rewards, dones, infos
 
     def _begin(self, observations: Any, which: np.ndarray) -> None:
         self.reset_infos = self.base.reset_infos  # wrappers between have none of their own
@@ -138,7 +138,7 @@ class Rewarded(VecEnvWrapper):
 
     def _account(self, over: np.ndarray, infos: list[dict[str, Any]]) -> None:
         now = round(time.perf_counter() - self._started, 6)
-        shown = self._observed(row_of(self._last, over)) if self.observe == "inputs" else None
+        shown = self.observed(row_of(self._last, over)) if self.observe == "inputs" else None
         for row, n in enumerate(over):
             info = infos[n]
             if "episode" in info:
@@ -166,7 +166,8 @@ class Rewarded(VecEnvWrapper):
         size = features.size + sum(math.prod(part.shape) for part in rest.values())
         return spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
-    def _observed(self, observations: Any) -> Any:
+    def observed(self, observations: Any) -> Any:
+        """What the policy sees of observations of some environments."""
         if self.observe != "inputs":
             return observations
         seen = self.see(observations)
@@ -195,10 +196,8 @@ class Learner(BaseCallback):
     def __init__(self, model: RewardModel, health_every: int = 10) -> None:
         super().__init__()
         self.reward_model, self.health_every = model, health_every
-        self._episodes, self._steps = model.episodes, 0
 
     def _on_training_start(self) -> None:
-        self._steps = self.num_timesteps
         if isinstance(self.model, OffPolicyAlgorithm) and self.reward_model.oracle is None:
             require_relabelling(self.model)
 
@@ -206,18 +205,13 @@ class Learner(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
-        settings = self.reward_model.settings
-        new = self.reward_model.episodes - self._episodes
-        if new and settings.judge == "state":
-            new = self.num_timesteps - self._steps
-        if new * (settings.samples_per_episode or 1) >= settings.batch_size:
+        if self.reward_model.batches_due >= 1:
             self._learn()
 
     def _on_training_end(self) -> None:
         self._learn()
 
     def _learn(self) -> None:
-        self._episodes, self._steps = self.reward_model.episodes, self.num_timesteps
         found = self.reward_model.learn()
         if found and self.reward_model.updates % self.health_every == 0:
             found |= self.reward_model.health()

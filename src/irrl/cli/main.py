@@ -119,7 +119,7 @@ def _train_and_print(run: "Run", prepared: Any = None, *, tensorboard: bool) -> 
     from irrl.runs.run import resume_command
 
     total = run.config.total_steps
-    with Bars(tasks.find_task(run.task).primary.name) as bars:
+    with Bars(tasks.task_of(run.config).primary.name) as bars:
         run.listeners.append(lambda row: bars.update(str(run.folder), row["step"], total, row))
         if tensorboard:
             from irrl.runs.tensorboard import follow

@@ -216,7 +216,7 @@ def _train_all(jobs: Sequence["Job"], engine: "Engine") -> list["Outcome"]:
     for job in jobs:
         if not is_finished(job):
             tasks.check(job.config)
-    with Watch(jobs, tasks.find_task(jobs[0].config.task).primary.name) as watch:
+    with Watch(jobs, tasks.task_of(jobs[0].config).primary.name) as watch:
         failed = run_all(jobs, tasks.train_in, engine, watch.look)
     for outcome in failed:
         print(f"irrl: {outcome.job.name} failed: {outcome.error}", file=sys.stderr)
@@ -231,9 +231,9 @@ def _print_metrics(jobs: Sequence["Job"], out: Path) -> None:
     from irrl.analysis.compare import column_title
     from irrl.analysis.stats import mean_estimate
     from irrl.sweeps.sweep import is_finished
-    from irrl.tasks import find_task, open_run
+    from irrl.tasks import open_run, task_of
 
-    primary = find_task(jobs[0].config.task).primary.name
+    primary = task_of(jobs[0].config).primary.name
     groups: dict[Path, list[dict[str, Any]]] = {}
     for job in filter(is_finished, jobs):
         groups.setdefault(job.folder.parent, []).append(open_run(job.folder).summary())

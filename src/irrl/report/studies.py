@@ -32,7 +32,7 @@ from irrl.analysis.stats import (
 from irrl.errors import UserError
 from irrl.runs.config import flag_name
 from irrl.runs.run import Run
-from irrl.tasks import find_task, make_config
+from irrl.tasks import find_task, make_config, one_task
 from irrl.tasks.contract import Anchor, Published, Task
 from irrl.tasks.registry import task_names
 
@@ -89,7 +89,7 @@ def sorted_into_studies(runs: Sequence[Run]) -> list[Study]:
         if len(versions) > 1:
             set_up += f", irrl {run.provenance().get('irrl')}"
         alike.setdefault((task.name, task.variant(run.settings), set_up), []).append(run)
-    studies = [study_of(find_task(key[0]), *key[1:], group) for key, group in alike.items()]
+    studies = [study_of(one_task(group), *key[1:], group) for key, group in alike.items()]
     return sorted(studies, key=_place)
 
 

@@ -74,6 +74,13 @@ def load_checkpoint(path: Path) -> Checkpoint:
         raise UserError(f"damaged checkpoint: {path / ARRAYS} ({error}); {advice}") from None
 
 
+def remove_checkpoint(path: Path) -> None:
+    """Remove one whole: under another name first, so that no half of it is ever found."""
+    aside = path.with_name(f".{path.name}.old")
+    path.rename(aside)
+    shutil.rmtree(aside)
+
+
 def checkpoint_paths(folder: Path) -> list[Path]:
     """All checkpoints of a run, oldest first."""
     return sorted(p for p in folder.glob("[0-9]*") if p.is_dir())

@@ -27,6 +27,11 @@ def make_config(task: str, preset: str = DEFAULT_PRESET, **settings: Any) -> Con
     return found.config.from_settings({**found.presets[preset].settings, **settings})
 
 
+def task_of(config: Config) -> Task:
+    """The task of a configuration, as its variant has it."""
+    return find_task(config.task).for_variant(config.settings())
+
+
 # --- run folders ---
 
 
@@ -65,7 +70,7 @@ def one_task(runs: list[Run]) -> Task:
     names = sorted({run.task for run in runs})
     if len(names) != 1:
         raise UserError(f"runs of different tasks do not compare: {', '.join(names)}; take each")
-    return find_task(names[0])
+    return find_task(names[0]).for_variant(runs[0].settings)
 
 
 # --- training and evaluating ---

@@ -12,7 +12,7 @@ module imports at once must be light: heavy libraries come in with `imported`.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -146,6 +146,7 @@ class Task:
         config: its settings, a frozen dataclass derived from `irrl.runs.config.Config`.
         presets: by name; `fast` is what is trained if none is named.
         primary: the metric that tells how good a run is.
+        primary_of: the same for variants that have another one.
         prepare: (config, checkpoint or None) -> what `train` needs: data, device, learner, and the
             step it stands at. Raises `UserError` where training cannot begin; writes nothing.
         train: (run, what was prepared) -> summary. Logs by `run.log`, saves by `run.save`.
@@ -182,6 +183,7 @@ class Task:
     columns: tuple[str, ...] = ("seconds",)
     comparable: tuple[str, ...] = ()
     variant_by: str = ""
+    primary_of: Mapping[str, Metric] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     panels_of: Callable[[Sequence[Run]], dict[str, list[Run]]] = one_panel
     scripted_baselines: Mapping[str, Settings] = field(default_factory=dict)
@@ -200,6 +202,10 @@ class Task:
         """Which variant of the task a run is; the task's name if it has none."""
         return str(settings[self.variant_by]) if self.variant_by else self.name
 
+    def for_variant(self, settings: Settings) -> "Task":
+        """The task as the variant of some settings has it: with its own primary metric."""
+        return replace(self, primary=self.primary_of.get(self.variant(settings), self.primary))
+
     def title(self, variant: str) -> str:
         return self.titles.get(variant, variant)
 
@@ -216,7 +222,7 @@ class Task:
 
     def all_columns(self) -> tuple[str, ...]:
         """What a comparison reports, the primary metric first."""
-        return (self.primary.name, *self.columns)
+        return tuple(dict.fromkeys((self.primary.name, *self.columns)))
 
 
 # --- what comes in when it is used ---

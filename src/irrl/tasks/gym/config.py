@@ -1,0 +1,212 @@
+"""Settings for environments of anybody's: the agent is Stable-Baselines3's, the reward model ours."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from irrl.errors import UserError, unknown_name
+from irrl.runs.config import SCHEDULES, Config, setting
+
+MODES = ("labels", "skills")
+ON_POLICY = ("ppo", "a2c", "recurrent-ppo")
+OFF_POLICY = ("dqn", "sac", "td3")
+AGENTS = (*ON_POLICY, *OFF_POLICY)
+JUDGES = ("trajectory", "state", "final")
+PAYMENTS = ("end", "differences", "steps")
+OBSERVED = ("raw", "inputs")
+OF_REWARD_MODEL = {
+    "mode": "mode",
+    "judge": "judge",
+    "pay": "pay",
+    "reward": "reward",
+    "prior": "prior",
+    "ensemble_size": "ensemble",
+    "bonus_weight": "bonus",
+    "discriminator_width": "width",
+    "discriminator_core": "core",
+    "pixels": "pixels",
+    "frequencies": "frequencies",
+    "discriminator_learning_rate": "learning_rate",
+    "discriminator_batch_size": "batch_size",
+    "samples_per_episode": "samples_per_episode",
+    "store": "store",
+    "held_out": "held_out",
+    "warm_up": "warm_up",
+    "varying_length": "varying_length",
+    "seed": "seed",
+}
+"""Settings here, and what the reward model calls them."""
+
+
+@dataclass(frozen=True)
+class GymConfig(Config):
+    """Any Gymnasium environment: an agent of Stable-Baselines3 with a reward model."""
+
+    task: ClassVar[str] = "gym"
+    length: ClassVar[str] = "steps"
+    testable: ClassVar[tuple[str, ...]] = ("evaluate_episodes", "deterministic")
+
+    env: str = setting("irrl/PointMass-v0", "id of the environment, or module:id to import it")
+    env_options: str = setting("{}", "options of the environment, as JSON")
+    max_episode_steps: int | None = setting(None, "steps after which an episode is cut")
+    mode: str = setting(
+        "skills",
+        "skills: a code is drawn for each episode; labels: the environment has one in its info",
+    )
+    codes: int = setting(32, "number of skill codes")
+    labels: int | None = setting(
+        None, "number of labels; those of the environment if it says so and this is left open"
+    )
+    label: str = setting("label", "where info has the label, such as prediction.target")
+    sees: str = setting(
+        "all", "what is judged: all, names of a dictionary's entries, or numbers of a vector (0:2)"
+    )
+
+    judge: str | None = setting(
+        None, "trajectory, state or final; trajectory for labels, final for skills if left open"
+    )
+    pay: str = setting("end", "when rewards are paid: end, differences or steps")
+    prior: str = setting("uniform", "of the labels: uniform or counted")
+    ensemble_size: int | None = setting(
+        None, "number of discriminators; 2 where there is a bonus, else 1 if left open"
+    )
+    bonus_weight: float = setting(0.0, "weight of the disagreement of the ensemble")
+    oracle: str | None = setting(
+        None, "folder of a finished run whose frozen discriminator gives the rewards"
+    )
+    discriminator_width: int = setting(128, "units of the discriminator's layers")
+    discriminator_core: str = setting("set", "of a judge of trajectories: set or gru")
+    pixels: str = setting("contrast", "how images are seen: contrast, standardised or raw")
+    frequencies: int = setting(3, "of Fourier features of small vectors")
+    discriminator_learning_rate: float = setting(1e-3, "step size of the discriminator's Adam")
+    discriminator_batch_size: int = setting(256, "episodes in a batch of the discriminator")
+    samples_per_episode: int | None = setting(
+        None, "episodes learned from for each new one; 16 for labels, 32 for skills if left open"
+    )
+    store: int | None = setting(
+        None, "newest episodes to learn from; 50,000 for labels, 2,048 for skills if left open"
+    )
+    held_out: float = setting(0.1, "share of episodes that are never learned from")
+    warm_up: int = setting(0, "episodes before anything is paid")
+    varying_length: bool = setting(False, "allow pay steps where episodes differ in length")
+
+    agent: str = setting("ppo", f"one of {', '.join(AGENTS)}")
+    steps: int = setting(1_000_000, "steps of all environments together")
+    envs: int = setting(64, "environments side by side")
+    observe: str = setting(
+        "raw", "what the policy sees: raw, or the discriminator's normalised inputs"
+    )
+    widths: str = setting("128,128", "units of the policy's layers, and of the values'")
+    learning_rate: float = setting(1e-3, "step size of the agent's Adam")
+    schedule: str = setting("constant", "of that step size: constant or cosine (falls to zero)")
+    discount: float = setting(0.99, "discount factor")
+    batch_size: int = setting(400, "transitions in a batch of the agent")
+    rollout: int = setting(25, "steps of each environment between two updates")
+    lambda_: float = setting(0.95, "lambda of advantages (agents without a replay buffer)")
+    n_epochs: int = setting(5, "passes over a rollout (ppo)")
+    clip_range: float = setting(0.2, "of PPO")
+    entropy_coef: float = setting(0.0, "weight of the entropy (not dqn, td3; 0 for sac: automatic)")
+    log_std: float = setting(-0.5, "first logarithm of the std of continuous actions (not sac, td3)")
+    buffer_size: int = setting(100_000, "transitions of a replay buffer")
+    learning_starts: int = setting(5_000, "steps before an agent with a replay buffer learns")
+    gradient_steps: int = setting(32, "batches for each rollout (agents with a replay buffer)")
+
+    evaluate_episodes: int = setting(256, "episodes of an evaluation, at least one for each code")
+    deterministic: bool = setting(False, "evaluate the likeliest action, not a sampled one")
+    evaluate_every: int = setting(50_000, "steps between two rows of metrics.jsonl")
+    checkpoint_every: int = setting(
+        250_000, "steps between two checkpoints; at each, all environments are made anew"
+    )
+    device: str = setting("cpu", "cpu, cuda ...; small networks are fastest on a cpu")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require_known(
+            mode=MODES, agent=AGENTS, pay=PAYMENTS, observe=OBSERVED, schedule=SCHEDULES
+        )
+        self.fill("judge", "final" if self.mode == "skills" else "trajectory")
+        self.require_known(judge=JUDGES)
+        self.fill("ensemble_size", 2 if self.reward_fn().needs_ensemble or self.bonus_weight else 1)
+        self.fill("samples_per_episode", {"state": 2}.get(str(self.judge), self._by_mode(16, 32)))
+        self.fill("store", self._by_mode(50_000, 2_048))
+        self.require(
+            "steps envs batch_size rollout n_epochs buffer_size gradient_steps evaluate_episodes "
+            "evaluate_every checkpoint_every ensemble_size discriminator_width store "
+            "discriminator_batch_size samples_per_episode",
+            lambda v: v >= 1,
+            "at least 1",
+        )
+        self.require(
+            "seed frequencies warm_up learning_starts bonus_weight entropy_coef",
+            lambda v: v >= 0,
+            "zero or positive",
+        )
+        self.require("codes", lambda v: v >= 2, "at least 2: a single code tells nothing")
+        self.require("labels", lambda v: v is None or v >= 2, "at least 2")
+        self.require("max_episode_steps", lambda v: v is None or v >= 1, "at least 1")
+        self.require("learning_rate discriminator_learning_rate", lambda v: v > 0, "positive")
+        self.require("discount lambda_ clip_range", lambda v: 0 <= v <= 1, "between 0 and 1")
+        self.require("held_out", lambda v: 0 <= v < 1, "at least 0 and below 1")
+        self.require("batch_size", lambda v: self.has_replay or v > 1, "at least 2")
+        if self.has_replay and self.judge == "trajectory":
+            raise UserError(
+                f"agent {self.agent} has a replay buffer of transitions: judge must be state or "
+                "final"
+            )
+        if self.oracle == "":
+            raise UserError("oracle must be the folder of a run, got nothing")
+        self.all_env_options()
+        self.all_widths()
+
+    def _by_mode(self, labels: int, skills: int) -> int:
+        return skills if self.mode == "skills" else labels
+
+    @property
+    def has_replay(self) -> bool:
+        """Whether the agent learns from a replay buffer."""
+        return self.agent in OFF_POLICY
+
+    def all_env_options(self) -> dict[str, Any]:
+        """The options of the environment."""
+        try:
+            options = json.loads(self.env_options)
+        except ValueError as error:
+            raise UserError(f"env-options must be JSON, such as '{{\"horizon\": 8}}': {error}")  # noqa: B904
+        if not isinstance(options, dict):
+            raise UserError(f"env-options must be a JSON object, got {self.env_options!r}")
+        return options
+
+    def all_widths(self) -> list[int]:
+        """The units of each layer."""
+        try:
+            widths = [int(text) for text in self.widths.split(",")]
+        except ValueError:
+            widths = []
+        if not widths or min(widths) < 1:
+            raise UserError(f"widths must be numbers such as 128,128, got {self.widths!r}")
+        return widths
+
+    def reward_model_settings(self) -> dict[str, Any]:
+        """What the reward model is made with."""
+        return {theirs: getattr(self, ours) for ours, theirs in OF_REWARD_MODEL.items()}
+
+
+def seen_part(sees: str, names: list[str]) -> Any:
+    """What the setting ``sees`` says of an observation: None for all, names, or a slice."""
+    if sees == "all":
+        return None
+    wanted = [name.strip() for name in sees.split(",")]
+    if names:
+        for name in wanted:
+            if name not in names:
+                raise UserError(unknown_name("part of the observation", name, names))
+        return wanted
+    first, colon, last = sees.partition(":")
+    try:
+        return slice(int(first or 0), int(last) if last else None) if colon else _one(int(first))
+    except ValueError:
+        raise UserError(f"sees must be all or numbers of a vector such as 0:2, got {sees!r}") from None
+
+
+def _one(number: int) -> slice:
+    return slice(number, number + 1)

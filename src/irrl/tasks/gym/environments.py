@@ -1,0 +1,144 @@
+"""Environments by their ids: made, wrapped for skills or labels, and side by side."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
+
+from irrl.adapters.sb3_vector import GymnasiumVecEnv
+from irrl.envs.perceive import ACTION, PREDICTION, perceive
+from irrl.envs.skills import OBSERVATION, Skills
+from irrl.errors import UserError
+from irrl.tasks.gym.config import AGENTS, GymConfig, seen_part
+
+
+class Described(NamedTuple):
+    """What there is to know of an environment before it is trained in."""
+
+    judged: spaces.Space[Any]  # what the discriminator reads
+    see: Callable[[Any], Any] | None  # from an observation; None: as the adapter does
+    labels: int
+    asks: bool  # for predictions beside actions
+    can_render: bool
+
+
+# --- one environment ---
+
+
+def make_one(config: GymConfig, **options: Any) -> gymnasium.Env:
+    """The environment as its author has it."""
+    given = {**config.all_env_options(), **options}
+    if config.max_episode_steps is not None:
+        given["max_episode_steps"] = config.max_episode_steps
+    try:
+        return gymnasium.make(config.env, disable_env_checker=True, **given)
+    except Exception as error:  # whatever somebody's environment does when it is made
+        said = str(error).partition("\n")[0]
+        raise UserError(
+            f"environment {config.env} cannot be made: {type(error).__name__}: {said}; give an "
+            "id, or module:id for a module that registers it and can be imported"
+        ) from None
+
+
+def describe(config: GymConfig) -> Described:
+    """Look at one environment; raises where no agent could be trained in it."""
+    env = make_one(config)
+    try:
+        return _describe(config, env)
+    finally:
+        env.close()
+
+
+def _describe(config: GymConfig, env: gymnasium.Env) -> Described:
+    action = env.action_space
+    asks = isinstance(action, spaces.Dict) and set(action.spaces) == {ACTION, PREDICTION}
+    if asks and config.mode == "skills":
+        raise UserError(
+            f"environment {config.env} asks for predictions: train it with mode labels"
+        )
+    require_action(config, action[ACTION] if asks else action)
+    can_render = "rgb_array" in (env.metadata.get("render_modes") or [])
+    told = int(action[PREDICTION].shape[0]) if asks else None
+    labels = config.codes if config.mode == "skills" else (config.labels or told)
+    if labels is None:
+        raise UserError(
+            f"environment {config.env} does not say how many labels it has: give --labels"
+        )
+    judged, see = part_that_is_judged(config, env.observation_space)
+    return Described(judged, see, labels, asks, can_render)
+
+
+def part_that_is_judged(
+    config: GymConfig, space: spaces.Space[Any]
+) -> tuple[spaces.Space[Any], Callable[[Any], Any] | None]:
+    """The space that the discriminator reads, and how to get there from what the agent sees."""
+    names = list(space.spaces) if isinstance(space, spaces.Dict) else []
+    part = seen_part(config.sees, names)
+    if part is None:
+        return space, None
+    if names:
+        judged: spaces.Space[Any] = spaces.Dict({name: space[name] for name in part})
+
+        def pick(seen: Any) -> Any:
+            return {name: seen[name] for name in part}
+    else:
+        if not isinstance(space, spaces.Box) or len(space.shape) != 1:
+            raise UserError(f"sees {config.sees} is for a vector, the observation is {space}")
+        low, high = space.low[part], space.high[part]
+        if not len(low):
+            raise UserError(f"sees {config.sees} leaves nothing of {space.shape[0]} numbers")
+        judged = spaces.Box(low, high, dtype=np.float32)
+
+        def pick(seen: Any) -> Any:
+            return np.asarray(seen, np.float32)[..., part]
+
+    if config.mode == "skills":
+        return judged, lambda seen: pick(seen[OBSERVATION])
+    return judged, pick
+
+
+SUITED = {
+    "ppo": (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
+    "a2c": (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
+    "recurrent-ppo": (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
+    "dqn": (spaces.Discrete,),
+    "sac": (spaces.Box,),
+    "td3": (spaces.Box,),
+}
+
+
+def require_action(config: GymConfig, space: spaces.Space[Any]) -> None:
+    """Raise where the agent cannot act, and say which can."""
+    if isinstance(space, SUITED[config.agent]):
+        return
+    able = [name for name in AGENTS if isinstance(space, SUITED[name])]
+    advice = f"take {' or '.join(able)}" if able else "no agent can; flatten it with a wrapper"
+    raise UserError(f"agent {config.agent} cannot act in {space}: {advice}")
+
+
+# --- side by side ---
+
+
+def make_envs(config: GymConfig, described: Described, count: int, seed: int) -> VecEnv:
+    """Environments side by side, as Stable-Baselines3 has them, to be reset from a seed."""
+    envs: VecEnv
+    if described.asks:
+        envs = GymnasiumVecEnv(perceive(config.env, count, **config.all_env_options()))
+    else:
+        envs = DummyVecEnv([lambda: _wrapped(config)] * count)
+    envs.seed(seed)
+    return envs
+
+
+def _wrapped(config: GymConfig) -> gymnasium.Env:
+    env = make_one(config)
+    return Skills(env, config.codes) if config.mode == "skills" else env
+
+
+def label_path(config: GymConfig, described: Described) -> str:
+    """Where the infos of environments side by side have the label."""
+    return "label" if described.asks or config.mode == "skills" else config.label
+

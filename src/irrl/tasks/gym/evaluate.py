@@ -1,0 +1,127 @@
+"""How good an agent and its discriminator are, on episodes that nobody learns from."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from stable_baselines3.common.base_class import BaseAlgorithm
+
+from irrl.adapters.sb3 import Rewarded
+from irrl.envs.skills import CODE
+from irrl.ensembles import log_mean_exp
+from irrl.reward_model import RewardModel
+from irrl.reward_model.spaces import Parts
+from irrl.reward_model.store import EpisodeStore
+from irrl.runs.checkpoint import Checkpoint
+from irrl.tasks.gym.chance import generators_aside, seed_of
+from irrl.tasks.gym.config import GymConfig
+from irrl.tasks.gym.environments import Described, label_path, make_envs
+
+TOLD_BY_ENVIRONMENTS = ("final_accuracy",)
+
+
+class Episode(NamedTuple):
+    """One whole episode: what was judged of it, its label, and what its environment said."""
+
+    observations: Parts
+    label: int
+    info: dict[str, Any]
+
+
+def evaluate(config: GymConfig, checkpoint: Checkpoint) -> dict[str, Any]:
+    """Metrics of a checkpoint."""
+    from irrl.tasks.gym.learner import prepare
+
+    learner = prepare(config, checkpoint)
+    try:
+        return evaluate_now(config, learner.described, learner.agent, learner.model)
+    finally:
+        learner.close()
+
+
+def evaluate_now(
+    config: GymConfig, described: Described, agent: BaseAlgorithm, model: RewardModel
+) -> dict[str, Any]:
+    """Metrics of an agent as it is. Training goes on as if it had not been looked at."""
+    count = max(config.evaluate_episodes, config.codes if config.mode == "skills" else 1)
+    played = play_episodes(config, described, agent, model, count)
+    log_probs = judge_episodes(model, played)
+    labels = np.array([episode.label for episode in played])
+    health = model.health_of(log_probs, labels)
+    found = {
+        "accuracy_percent": health.pop("discriminator_accuracy_percent"),
+        "n_skills": health.pop("n_skills"),
+        "episode_steps": float(np.mean([episode.info["episode"]["l"] for episode in played])),
+        **health,
+    }
+    for name in TOLD_BY_ENVIRONMENTS:
+        told = [float(e.info[name]) for e in played if name in e.info]
+        if told:
+            found[f"environment_{name}_percent"] = 100.0 * float(np.mean(told))
+    own = [e.info["environment_episode"]["r"] for e in played if "environment_episode" in e.info]
+    if own:
+        found["environment_return"] = float(np.mean(own))
+    return found
+
+
+def judge_episodes(model: RewardModel, played: list[Episode]) -> np.ndarray:
+    """Log-posteriors of the learned discriminator after each episode, shape ``(n, labels)``."""
+    kept = EpisodeStore(model.parts, len(played))
+    for episode in played:
+        length = len(next(iter(episode.observations.values())))
+        kept.add(episode.observations, np.array([length]), np.array([episode.label]))
+    log_probs = model.discriminator.judge(kept.episodes(np.arange(len(played))))
+    return np.asarray(log_mean_exp(np, log_probs.cpu().numpy()))
+
+
+def play_episodes(
+    config: GymConfig,
+    described: Described,
+    agent: BaseAlgorithm,
+    model: RewardModel,
+    count: int,
+    seed: int | None = None,
+) -> list[Episode]:
+    """Whole episodes in environments of their own; all codes are played equally often.
+
+    Rounds of one episode for each environment: short episodes get no advantage.
+    """
+    seed = seed_of(config.seed if seed is None else seed, "evaluation")
+    envs = make_envs(config, described, min(count, config.envs), seed)
+    try:
+        rewarded = Rewarded(
+            envs, model, label_path(config, described), described.see, config.observe, False
+        )
+        found: list[Episode] = []
+        with generators_aside(seed):
+            while len(found) < count:
+                found += play_round(config, agent, rewarded, first_code=len(found))
+        return found[:count]
+    finally:
+        envs.close()
+
+
+def play_round(
+    config: GymConfig, agent: BaseAlgorithm, envs: Rewarded, first_code: int
+) -> list[Episode]:
+    """One episode of each environment."""
+    handed: list[tuple[Parts, int]] = []
+
+    def keep(observations: Parts, lengths: np.ndarray, labels: np.ndarray) -> None:
+        ends = np.cumsum(lengths)
+        for start, end, label in zip(ends - lengths, ends, labels, strict=True):
+            handed.append(({n: a[start:end] for n, a in observations.items()}, int(label)))
+
+    envs.collector.take = keep
+    if config.mode == "skills":
+        codes = (first_code + np.arange(envs.num_envs)) % config.codes
+        envs.set_options([{CODE: int(code)} for code in codes])
+    observations = envs.reset()
+    found: dict[int, Episode] = {}
+    state, begun = None, np.ones(envs.num_envs, bool)
+    while len(found) < envs.num_envs:
+        actions, state = agent.predict(observations, state, begun, config.deterministic)
+        observations, _, begun, infos = envs.step(actions)
+        for place, (seen, label) in zip(np.nonzero(begun)[0].tolist(), handed, strict=True):
+            found.setdefault(place, Episode(seen, label, infos[place]))
+        handed.clear()
+    return [found[place] for place in range(envs.num_envs)]

@@ -1,0 +1,43 @@
+"""Anybody's Gymnasium environment, as a task. Light: what it does is imported when used."""
+
+from irrl.tasks.contract import EpisodePicture, Metric, Task, imported
+from irrl.tasks.gym.config import GymConfig
+from irrl.tasks.gym.presets import PRESETS
+
+INSTALL = "irrl[sb3]"
+ACCURACY = Metric("accuracy_percent", "labels told (%)", "%", high=100.0, threshold=80.0)
+N_SKILLS = Metric("n_skills", "skills learned (Eq. 9)", "skills")
+
+
+def ceiling(config: GymConfig) -> float:
+    """No more skills than codes, no more right answers than all."""
+    return float(config.codes) if config.mode == "skills" else 100.0
+
+
+TASK = Task(
+    name="gym",
+    config=GymConfig,
+    presets=PRESETS,
+    primary=N_SKILLS,
+    primary_of={"labels": ACCURACY},
+    check=imported("irrl.tasks.gym.learner", "check", INSTALL),
+    prepare=imported("irrl.tasks.gym.learner", "prepare", INSTALL),
+    train=imported("irrl.tasks.gym.train", "train", INSTALL),
+    evaluate=imported("irrl.tasks.gym.evaluate", "evaluate", INSTALL),
+    panels=(
+        ACCURACY,
+        Metric("discriminator_calibration_error", "calibration error"),
+        Metric("reward_mean", "mean reward"),
+    ),
+    columns=("accuracy_percent", "n_skills", "seconds"),
+    comparable=("env", "env_options", "mode", "codes", "labels", "steps"),
+    variant_by="mode",
+    titles={"skills": "Skills in an environment", "labels": "Labels of an environment"},
+    ceiling=ceiling,
+    picture=EpisodePicture(
+        "What they do",
+        "Episodes of trained policies, sampled at random",
+        imported("irrl.tasks.gym.play", "report_picture", INSTALL),
+    ),
+    play=imported("irrl.tasks.gym.play", "play", INSTALL),
+)

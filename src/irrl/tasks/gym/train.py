@@ -1,0 +1,88 @@
+"""An agent of Stable-Baselines3 learns from a reward model, in anybody's environment.
+
+The loop of the paper is `learn_once`: rollout, reward, policy, discriminator.
+"""
+
+from typing import Any
+
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+
+from irrl.diagnostics import require_finite
+from irrl.runs.checkpoint import checkpoint_paths, remove_checkpoint
+from irrl.runs.run import CHECKPOINTS, Run
+from irrl.runs.schedule import is_due
+from irrl.tasks.contract import Metrics
+from irrl.tasks.gym.evaluate import evaluate_now
+from irrl.tasks.gym.learner import Learner
+
+KEPT = 2  # checkpoints: each holds all episodes that the discriminator learns from
+
+
+def learn_once(learner: Learner) -> None:
+    """One turn of the loop."""
+    agent: Any = learner.agent
+    # trajectory = rollout(policy, label)
+    # reward = shape(log q(y | trajectory), log p(y)): paid by `Rewarded` in each step
+    collect_rollout(learner)
+
+    # policy <- trajectory, reward
+    if not isinstance(agent, OffPolicyAlgorithm):
+        agent.train()
+    elif agent.num_timesteps > agent.learning_starts:
+        agent.train(batch_size=agent.batch_size, gradient_steps=agent.gradient_steps)
+
+    # discriminator <- trajectory, label
+    if learner.model.batches_due >= 1:
+        learner.note(learner.model.learn())
+
+
+def collect_rollout(learner: Learner) -> None:
+    agent: Any = learner.agent
+    if isinstance(agent, OffPolicyAlgorithm):
+        agent.collect_rollouts(
+            agent.env,
+            learner.callback,
+            agent.train_freq,
+            agent.replay_buffer,
+            agent.action_noise,
+            agent.learning_starts,
+        )
+    else:
+        agent.collect_rollouts(agent.env, learner.callback, agent.rollout_buffer, agent.n_steps)
+        agent._update_current_progress_remaining(agent.num_timesteps, learner.config.steps)
+
+
+def train(run: Run, learner: Learner) -> Metrics:
+    """Train from where the learner stands to the end; return the summary."""
+    config = learner.config
+    try:
+        if learner.observed < 0:
+            observe(run, learner)
+        learner.begin_segment()
+        while learner.step < config.steps:
+            learn_once(learner)
+            if observe(run, learner):
+                learner.begin_segment()
+        metrics = evaluate_now(config, learner.described, learner.agent, learner.model)
+        return run.finish({**metrics, "steps": learner.step, "seconds": run.seconds})
+    finally:
+        learner.close()
+
+
+def observe(run: Run, learner: Learner) -> bool:
+    """Log a row and save a checkpoint where they are due; whether a checkpoint was saved."""
+    config, now = learner.config, learner.step
+    end = max(now, config.steps)  # the last rollout may go beyond the last step
+    before, learner.observed = learner.observed, now
+    due = is_due(before, now, config.evaluate_every, end)
+    saves = now > 0 and is_due(before, now, config.checkpoint_every, end)
+    if due or saves:
+        require_finite(now, *learner.agent.policy.state_dict().values())
+    if due:
+        metrics = evaluate_now(config, learner.described, learner.agent, learner.model)
+        run.log({"step": now, **metrics, **learner.take_notes()})
+    if saves:
+        run.save(now, *learner.to_checkpoint())
+        for old in checkpoint_paths(run.folder / CHECKPOINTS)[:-KEPT]:
+            remove_checkpoint(old)
+    return saves
