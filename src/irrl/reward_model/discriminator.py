@@ -1,16 +1,26 @@
-"""The discriminator of a reward model: an ensemble of networks, their inputs and their optimiser."""
+"""The discriminator of a reward model: an ensemble of networks, their inputs, their optimiser."""
 
 import copy
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 
 from irrl.episodes import at_last_step, mean_over_taken, steps_taken
 from irrl.errors import UserError
-from irrl.nn.models import Arrays, fill, make_adam, restore_adam, tensors_of, to_arrays
+from irrl.nn.models import (
+    Arrays,
+    choose_device,
+    fill,
+    make_adam,
+    restore_adam,
+    tensors_of,
+    to_arrays,
+)
 from irrl.reward_model.networks import default_discriminator
 from irrl.reward_model.normalise import Features
 from irrl.reward_model.settings import Settings
@@ -32,17 +42,24 @@ class Discriminator(nn.Module):
         super().__init__()
         self.parts, self.labels, self.settings = dict(parts), labels, settings
         self.is_own = own is not None
-        self.device = torch.device(settings.device)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
+        self.device = choose_device(settings.device)
+        with self.own_chance(settings.seed):
             self.features = Features(parts, settings.pixels, settings.frequencies)
             self.members = nn.ModuleList(self._make(own) for _ in range(settings.ensemble or 1))
-        self.to(self.device)
-        self._check_members()
+            self.to(self.device).eval()
+            if self.is_own:
+                self._check_members()
         self.optimiser = make_adam(
             [{"params": [p for p in self.members.parameters() if p.requires_grad]}],
             lr=settings.learning_rate,
         )
+
+    @contextmanager
+    def own_chance(self, seed: int) -> Iterator[None]:
+        """Seeds PyTorch's generators in here, and leaves them outside as they were."""
+        with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
+            torch.manual_seed(seed)
+            yield
 
     def _make(self, own: Make) -> nn.Module:
         settings = self.settings
@@ -66,30 +83,42 @@ class Discriminator(nn.Module):
         return made
 
     def _check_members(self) -> None:
-        """Refuse a module that cannot judge, before anything is trained with it."""
-        if not self.is_own:
-            return
-        lead = (2, 3)
-        blank = {n: np.zeros((*lead, *p.shape), p.dtype) for n, p in self.parts.items()}
+        """Refuse modules that cannot judge, before anything is trained with them."""
+        if len(set(map(id, self.members))) < len(self.members):
+            raise ValueError(
+                "discriminator makes the same module again and again: members of an ensemble must "
+                "be modules of their own"
+            )
+        blank = {n: np.zeros((2, 3, *p.shape), p.dtype) for n, p in self.parts.items()}
         for member in self.members:
-            try:
-                with torch.random.fork_rng(devices=[]):
-                    logits = self._logits(member, self.to_tensors(blank))
-            except Exception as error:  # whatever a module of others does
-                said = str(error).partition("\n")[0]
-                raise ValueError(
-                    "discriminator cannot read observations of shape (T, B, ...): "
-                    f"{type(error).__name__}: {said}"
-                ) from None
-            wanted = (*lead, self.labels)
-            if not isinstance(logits, Tensor) or tuple(logits.shape) != wanted:
-                shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            failing = "cannot read observations of shape (T, B, ...)"
+            with _whatever_it_does(failing), torch.enable_grad():
+                logits = self._logits(member, self.to_tensors(blank))
+            if _said(logits) != (2, 3, self.labels):
                 raise ValueError(
                     "discriminator must map observations (T, B, ...) to logits (T, B, "
-                    f"{self.labels}): got {shape} where {wanted} was expected"
+                    f"{self.labels}): got {_said(logits)} where {(2, 3, self.labels)} was expected"
                 )
             if not logits.requires_grad:
                 raise ValueError("discriminator has no parameter with a gradient: it cannot learn")
+        if self.settings.judge == "trajectory" and self.reads_steps:
+            self._check_steps({name: array[0] for name, array in blank.items()})
+
+    def _check_steps(self, blank: Parts) -> None:
+        with _whatever_it_does("cannot read step by step, with initial_state(n) and step"):
+            states = self.initial_states(3)
+            log_probs, after = self.step(blank, states)
+            shapes = pytree.tree_map(_said, [states, after])
+        if _said(log_probs) != (len(self.members), 3, self.labels) or shapes[0] != shapes[1]:
+            raise ValueError(
+                f"discriminator.step must give logits (B, {self.labels}) and a state like the one "
+                "it was given"
+            )
+        if any(_said(state)[:1] != (3,) for state in pytree.tree_leaves(states)):
+            raise ValueError(
+                "discriminator.initial_state(n) must make tensors whose first axis is n, as many "
+                "as there are episodes"
+            )
 
     # --- judging ---
 
@@ -121,7 +150,7 @@ class Discriminator(nn.Module):
     def judge(self, batch: Batch) -> Tensor:
         """Log-probabilities after the last observation of each episode, shape ``(N, B, K)``."""
         observations = self.to_tensors(batch.observations)
-        lengths = torch.from_numpy(batch.lengths)
+        lengths = torch.from_numpy(batch.lengths).to(self.device)
         if self.settings.judge == "trajectory":
             log_probs = self(observations)
             return torch.stack([at_last_step(member, lengths) for member in log_probs])
@@ -135,15 +164,18 @@ class Discriminator(nn.Module):
         """Whether a running episode can be judged without being read again."""
         return all(hasattr(m, "step") and hasattr(m, "initial_state") for m in self.members)
 
+    def _by_step(self) -> "Iterator[ReadsSteps]":
+        return iter(cast("list[ReadsSteps]", list(self.members)))
+
     def initial_states(self, n: int) -> list[Any]:
         """What each member knows of n episodes before their first observation."""
-        return [member.initial_state(n) for member in self.members]
+        return [member.initial_state(n) for member in self._by_step()]
 
     @torch.no_grad()
     def step(self, observations: Parts, states: list[Any]) -> tuple[Tensor, list[Any]]:
         """Log-probabilities ``(N, B, K)`` after one more observation ``(B, ...)``, new states."""
         shown = self._shown(self.to_tensors(observations))
-        found = [member.step(shown, s) for member, s in zip(self.members, states, strict=True)]
+        found = [member.step(shown, s) for member, s in zip(self._by_step(), states, strict=True)]
         logits = torch.stack([logits for logits, _ in found])
         return torch.log_softmax(logits.float(), dim=-1), [state for _, state in found]
 
@@ -170,9 +202,11 @@ class Discriminator(nn.Module):
     # --- to and from a checkpoint ---
 
     def to_arrays(self, optimiser: bool = True) -> Arrays:
+        """All weights and statistics by name: copies, which later learning does not change."""
         adam = self.optimiser if optimiser else None
         tensors = tensors_of(self.members, "members.", adam)
-        return to_arrays({**tensors, **tensors_of(self.features, "features.")})
+        arrays = to_arrays({**tensors, **tensors_of(self.features, "features.")})
+        return {name: array.copy() for name, array in arrays.items()}
 
     def restore(self, arrays: Arrays, optimiser: bool = True) -> None:
         with torch.no_grad():
@@ -188,4 +222,26 @@ def frozen(discriminator: Discriminator) -> Discriminator:
         copied = copy.deepcopy(discriminator)
     except Exception as error:
         raise UserError(f"the oracle's discriminator cannot be copied: {error}") from None
-    return copied.requires_grad_(False)
+    return copied.requires_grad_(False).eval()
+
+
+class ReadsSteps(Protocol):
+    """A member that can go on from what it knows."""
+
+    def initial_state(self, n: int) -> Any: ...
+    def step(self, observations: Any, state: Any) -> tuple[Tensor, Any]: ...
+
+
+@contextmanager
+def _whatever_it_does(failing: str) -> Iterator[None]:
+    """What goes wrong in a module of others, in one line."""
+    try:
+        yield
+    except Exception as error:
+        said = str(error).partition("\n")[0]
+        raise ValueError(f"discriminator {failing}: {type(error).__name__}: {said}") from None
+
+
+def _said(thing: Any) -> Any:
+    """The shape of a tensor, or what stands in place of one."""
+    return tuple(thing.shape) if isinstance(thing, Tensor) else type(thing).__name__

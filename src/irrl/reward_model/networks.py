@@ -10,10 +10,12 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from irrl.reward_model.normalise import Features
+from irrl.reward_model.normalise import Features, has_channels_first
 from irrl.reward_model.spaces import Part
 
 CORES = ("set", "gru")
+SHORT = 64  # steps
+SEEN = 128  # numbers that convolutions make of an image
 
 Observations = Mapping[str, Tensor]
 
@@ -25,7 +27,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.shared = (features,)  # in a tuple: the model's own, not a part of each member
         self.convolutions = nn.ModuleList(map(_convolutions, features.images.values()))
-        size = features.size + sum(c[-1].out_features for c in self.convolutions)
+        size = features.size + SEEN * len(self.convolutions)
         self.layers = nn.Sequential(
             nn.Linear(size, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()
         )
@@ -42,18 +44,20 @@ class Encoder(nn.Module):
 
 
 def _convolutions(part: Part) -> nn.Sequential:
-    channels = 1 if len(part.shape) == 2 else min(part.shape)
+    channels = 1
+    if len(part.shape) == 3:
+        channels = part.shape[0] if has_channels_first(part) else part.shape[2]
     return nn.Sequential(
         nn.Conv2d(channels, 16, 5, 2), nn.ReLU(), nn.Conv2d(16, 32, 3, 2), nn.ReLU(),
-        nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(512, 128),
+        nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(512, SEEN),
     )  # fmt: skip
 
 
 def _channels_first(part: Part, images: Tensor) -> Tensor:
-    """Images as (..., C, H, W): the channels are the shortest axis, the first or the last."""
+    """Images as (..., C, H, W)."""
     if len(part.shape) == 2:
         return images.unsqueeze(-3)
-    return images if part.shape[0] < part.shape[2] else images.movedim(-1, -3)
+    return images if has_channels_first(part) else images.movedim(-1, -3)
 
 
 class StateJudge(nn.Module):
@@ -78,14 +82,22 @@ class SetJudge(nn.Module):
         self.head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, labels))
 
     def initial_state(self, n: int) -> Tensor:
-        return torch.zeros(n, self.width, device=self.head[0].weight.device)
+        return next(self.head.parameters()).new_zeros(n, self.width)
 
     def step(self, observations: Observations, state: Tensor) -> tuple[Tensor, Tensor]:
         state = state + self.encoder(observations)
         return self.head(state), state
 
     def forward(self, observations: Observations) -> Tensor:
-        return self.head(self.encoder(observations).cumsum(dim=0))
+        return self.head(_running_sum(self.encoder(observations)))
+
+
+def _running_sum(seen: Tensor) -> Tensor:
+    """Over the first axis; as a product, forward and back, several times as fast where short."""
+    steps = len(seen)
+    if steps > SHORT:
+        return seen.cumsum(dim=0)
+    return (seen.new_ones(steps, steps).tril() @ seen.flatten(1)).view_as(seen)
 
 
 class RecurrentJudge(nn.Module):
@@ -99,7 +111,7 @@ class RecurrentJudge(nn.Module):
         self.head = nn.Linear(width, labels)
 
     def initial_state(self, n: int) -> Tensor:
-        return torch.zeros(n, self.width, device=self.head.weight.device)
+        return self.head.weight.new_zeros(n, self.width)
 
     def step(self, observations: Observations, state: Tensor) -> tuple[Tensor, Tensor]:
         _, after = self.core(self.encoder(observations)[None], state[None])

@@ -81,12 +81,12 @@ class Normaliser(nn.Module):
         for name, array in seen.items():
             key = _key(name)
             if key in self.values:
-                self.values[key].add(array)
+                _moments(self.values, key).add(array)
             elif key in self.contrast:
                 flat = array.reshape(len(array), -1).astype(float)
                 means = flat.mean(axis=1)
-                self.lightness[key].add(means)
-                self.contrast[key].add((flat - means[:, None]).ravel())
+                _moments(self.lightness, key).add(means)
+                _moments(self.contrast, key).add((flat - means[:, None]).ravel())
 
     def settle(self) -> None:
         """From here on, go by all that was taken in."""
@@ -98,19 +98,29 @@ class Normaliser(nn.Module):
         """A part of numbers, normalised, of the same shape; beside it an image's mean, if told."""
         key = _key(name)
         if key in self.values:
-            return self.values[key](values), None
+            found: Tensor = self.values[key](values)
+            return found, None
         if key not in self.contrast:
             return values, None
         mean = values.flatten(-len(part.shape)).mean(dim=-1)
-        apart = values - mean.reshape(*mean.shape, *(1 for _ in part.shape))
+        apart = values - _spread(mean, part)
         return self.contrast[key](apart), self.lightness[key](mean)
 
-    def standardised(self, parts: Mapping[str, Part], seen: Mapping[str, Tensor]) -> dict:
-        """All parts in their own shapes: what a discriminator of one's own is shown."""
-        return {
-            name: seen[name] if part.sizes else self(name, part, seen[name].float())[0]
-            for name, part in parts.items()
-        }
+    def standardised(
+        self, parts: Mapping[str, Part], seen: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """All parts in their own shapes: what a discriminator of one's own is shown.
+
+        There the mean of an image is added to its contrast: it has no place of its own.
+        """
+        shown = {}
+        for name, part in parts.items():
+            shown[name], mean = seen[name], None
+            if not part.sizes:
+                shown[name], mean = self(name, part, seen[name].float())
+            if mean is not None:
+                shown[name] = shown[name] + _spread(mean, part)
+        return shown
 
 
 class Features(nn.Module):
@@ -165,7 +175,7 @@ class Features(nn.Module):
             if lightness is not None:
                 found.append(lightness[..., None])
             if not part.is_image and self.frequencies and math.prod(part.shape) <= FEW:
-                found.append(self._fourier(name, values, normal).reshape(*lead, -1))
+                found.append(self._fourier(name, values.float(), normal).reshape(*lead, -1))
         if not found:
             return next(iter(images.values())).new_zeros(*lead, 0), images
         return torch.cat(found, dim=-1), images
@@ -182,8 +192,14 @@ class Features(nn.Module):
 
 
 def is_large(part: Part) -> bool:
-    """Whether a part is an image for convolutions."""
-    return part.is_image and sorted(part.shape)[-2] >= LARGE
+    """Whether a part is an image for convolutions: all sides but that of the channels are long."""
+    sides = part.shape[1:] if has_channels_first(part) else part.shape[:2]
+    return part.is_image and min(sides) >= LARGE
+
+
+def has_channels_first(part: Part) -> bool:
+    """Whether the channels of an image are its first axis: they are fewer than rows or columns."""
+    return len(part.shape) == 3 and part.shape[0] < part.shape[2]
 
 
 def _one_hot(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
@@ -191,6 +207,17 @@ def _one_hot(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
     return torch.cat(each, dim=-1).float()
 
 
+def _spread(means: Tensor, part: Part) -> Tensor:
+    """Means of images, with an axis for each of an image's."""
+    return means.reshape(*means.shape, *(1 for _ in part.shape))
+
+
+def _moments(among: nn.ModuleDict, key: str) -> Moments:
+    found = among[key]
+    assert isinstance(found, Moments)
+    return found
+
+
 def _key(name: str) -> str:
-    """A name that a module may have: no dots."""
-    return name.replace(".", "·")
+    """A name that a module may have: no dots, and none that modules have themselves."""
+    return f"of {name.replace('.', '·')}"

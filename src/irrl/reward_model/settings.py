@@ -87,6 +87,11 @@ class Settings:
     def __post_init__(self) -> None:
         """Settle what was left open, then check."""
         self._require_known(mode=MODES)
+        if not isinstance(self.reward, str):
+            raise UserError(
+                "reward must be a name, or 'module:function' for one of your own, got "
+                f"{type(self.reward).__name__}"
+            )
         if self.judge == "state":
             self._fill("samples_per_episode", 2)
         for name, value in DEFAULTS[self.mode].items():
@@ -100,12 +105,15 @@ class Settings:
         )
         self._require(
             "frequencies warm_up seed",
-            lambda v: isinstance(v, int) and v >= 0,
+            lambda v: isinstance(v, int) and 0 <= v < 2**63,
             "a whole number, zero or more",
         )
         self._require("bonus", lambda v: 0 <= v < np.inf, "zero or positive")
         self._require("learning_rate", lambda v: 0 < v < np.inf, "positive")
         self._require("held_out", lambda v: 0 <= v < 1, "at least 0 and below 1")
+        for name in ("normalise", "varying_length"):
+            if not isinstance(getattr(self, name), bool):
+                raise UserError(f"{name} must be True or False, got {getattr(self, name)!r}")
         if isinstance(self.prior, str):
             self._require_known(prior=PRIORS)
         else:
@@ -152,7 +160,10 @@ class Settings:
 
 
 def _probabilities(prior: Any) -> tuple[float, ...]:
-    found = np.asarray(prior, float)
-    if found.ndim != 1 or not (found > 0).all() or not np.isclose(found.sum(), 1.0, atol=1e-4):
+    try:
+        found = np.asarray(prior, float)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    if found.ndim != 1 or not (found > 0).all() or abs(found.sum() - 1.0) > 1e-4:
         raise UserError("prior must have a positive probability for each label, with sum 1")
     return tuple(map(float, found))

@@ -4,13 +4,14 @@ A dictionary of observations has a part for each of its entries, nested ones by 
 ``camera/left``; any other observation is the single part `WHOLE`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 
 WHOLE = "observation"
+FAR = 1e6  # bounds beyond say that there are none
 
 Parts = dict[str, np.ndarray]
 
@@ -19,13 +20,13 @@ class Part(NamedTuple):
     """One entry of an observation.
 
     ``sizes`` are those of categories, empty where the part holds numbers; ``low`` and ``high`` are
-    the bounds of numbers, None where there are none.
+    the bounds of numbers, None where there are none. Categories are kept as counted from zero.
     """
 
     shape: tuple[int, ...]
     dtype: str
     sizes: tuple[int, ...] = ()
-    start: int = 0  # of the only category
+    start: tuple[int, ...] = ()  # the first of each category
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
 
@@ -45,12 +46,31 @@ def parts_of(space: spaces.Space[Any]) -> dict[str, Part]:
     found: dict[str, Part] = {}
     for name, inner in space.spaces.items():
         if isinstance(inner, spaces.Dict):
-            found |= {f"{name}/{below}": part for below, part in parts_of(inner).items()}
+            new = {f"{name}/{below}": part for below, part in parts_of(inner).items()}
         else:
-            found[str(name)] = _part(str(name), inner)
+            new = {str(name): _part(str(name), inner)}
+        if twice := set(new) & set(found):
+            raise ValueError(f"observation_space has two entries {min(twice)!r}")
+        found |= new
     if not found:
         raise ValueError("observation_space is an empty dictionary: there is nothing to judge")
     return found
+
+
+def as_parts(observed: spaces.Space[Any] | Mapping[str, Part]) -> dict[str, Part]:
+    """The parts of a space, or parts as they are."""
+    if isinstance(observed, spaces.Space):
+        return parts_of(observed)
+    if not isinstance(observed, Mapping) or not observed:
+        raise ValueError(
+            f"observation_space must be a Gymnasium space, got {type(observed).__name__}"
+        )
+    return dict(observed)
+
+
+def said_parts(parts: Mapping[str, Part]) -> str:
+    """Parts in words."""
+    return ", ".join(f"{name} {part.shape}" for name, part in parts.items())
 
 
 def _part(name: str, space: spaces.Space[Any]) -> Part:
@@ -58,9 +78,10 @@ def _part(name: str, space: spaces.Space[Any]) -> Part:
         low, high = _bounds(space)
         return Part(tuple(space.shape), str(space.dtype), low=low, high=high)
     if isinstance(space, spaces.Discrete):
-        return Part((), "int64", sizes=(int(space.n),), start=int(space.start))
+        return Part((), "int64", sizes=(int(space.n),), start=(int(space.start),))
     if isinstance(space, spaces.MultiDiscrete):
-        return Part(tuple(space.shape), "int64", sizes=tuple(map(int, space.nvec.ravel())))
+        sizes, start = (tuple(map(int, x.ravel())) for x in (space.nvec, space.start))
+        return Part(tuple(space.shape), "int64", sizes=sizes, start=start)
     if isinstance(space, spaces.MultiBinary):
         size = int(np.prod(space.shape))
         return Part(tuple(space.shape), "int8", low=(0.0,) * size, high=(1.0,) * size)
@@ -72,7 +93,7 @@ def _part(name: str, space: spaces.Space[Any]) -> Part:
 
 def _bounds(space: spaces.Box) -> tuple[Any, Any]:
     low, high = space.low.astype(float).ravel(), space.high.astype(float).ravel()
-    if len(space.shape) > 1 or not (np.isfinite(low).all() and np.isfinite(high).all()):
+    if len(space.shape) > 1 or not (np.abs([low, high]) < FAR).all():
         return None, None
     return tuple(map(float, low)), tuple(map(float, high))
 
@@ -97,13 +118,21 @@ def from_json(record: Mapping[str, Any]) -> dict[str, Part]:
 # --- observations ---
 
 
-def to_parts(parts: Mapping[str, Part], observations: Any, lead: tuple[int, ...]) -> Parts:
+def to_parts(
+    parts: Mapping[str, Part],
+    observations: Any,
+    lead: tuple[int, ...],
+    rows: np.ndarray | None = None,
+    axis: str = "environment",
+) -> Parts:
     """Observations with some leading axes as arrays by part; raises unless they fit and are finite.
 
     Args:
         parts: of their space.
         observations: an array, or a dictionary of arrays.
         lead: the leading axes, such as ``(n,)`` for one observation of each environment.
+        rows: of the first axis, as a mask, those that are read; others are filled with one of them.
+        axis: what the first axis is of, for messages.
     """
     found = {}
     for name, part in parts.items():
@@ -112,18 +141,70 @@ def to_parts(parts: Mapping[str, Part], observations: Any, lead: tuple[int, ...]
             raise ValueError(
                 f"observation {name!r} has shape {array.shape}, expected {lead + part.shape}"
             )
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ValueError(f"observation {name!r} holds NaN or infinity")
-        if part.sizes:
-            array = array - part.start
-            if (array < 0).any() or (array >= np.reshape(part.sizes, part.shape)).any():
-                raise ValueError(f"observation {name!r} lies outside of its space")
-        found[name] = array.astype(part.dtype, copy=False)
+        if rows is not None and not rows.all():
+            array = array.copy()
+            array[~rows] = array[rows.argmax()]
+        found[name] = _cast(name, part, array, lambda bad: _where(bad, lead, rows, axis))
     return found
+
+
+def _cast(name: str, part: Part, array: np.ndarray, where: Callable[[np.ndarray], str]) -> Any:
+    """An array of the type of its part, writable; raises where that would change a number."""
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"observation {name!r} holds {array.dtype}, no numbers")
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = np.require(array, part.dtype, ["C", "W"])
+    if cast.dtype.kind == "f":
+        finite = np.isfinite(cast)
+        if not finite.all():
+            raise ValueError(f"observation {name!r} holds NaN or infinity{where(~finite)}")
+    elif cast.dtype != array.dtype and not np.array_equal(cast, array):
+        changed = where(cast != array)
+        raise ValueError(f"observation {name!r} holds what is no {part.dtype}{changed}")
+    if part.sizes:
+        cast = cast - np.reshape(part.start, part.shape)
+        outside = (cast < 0) | (cast >= np.reshape(part.sizes, part.shape))
+        if outside.any():
+            raise ValueError(f"observation {name!r} lies outside of its space{where(outside)}")
+    return cast
+
+
+def _where(bad: np.ndarray, lead: tuple[int, ...], rows: np.ndarray | None, axis: str) -> str:
+    """The first culprit along the first axis, as words."""
+    if not lead:
+        return ""
+    culprits = bad.reshape(lead[0], -1).any(axis=1)
+    return f", {axis} {int((culprits if rows is None else culprits & rows).argmax())}"
+
+
+def length_of(parts: Mapping[str, Part], observations: Any) -> int:
+    """Of observations with one leading axis, how long it is."""
+    shape = np.shape(_entry(observations, next(iter(parts))))
+    if not shape or not shape[0]:
+        raise ValueError("an episode must have observations along its first axis, got none")
+    return shape[0]
+
+
+def require_stored(parts: Mapping[str, Part], stored: Mapping[str, np.ndarray]) -> None:
+    """Raise unless arrays, shape ``(n, ...)``, hold what `to_parts` could have given."""
+    for name, part in parts.items():
+        array = stored[name]
+        if array.shape[1:] != part.shape or array.dtype != np.dtype(part.dtype):
+            raise ValueError(f"stored observations {name!r} are of another space")
+        outside = bool(part.sizes) and (
+            (array < 0).any() or (array >= np.reshape(part.sizes, part.shape)).any()
+        )
+        if outside or not np.isfinite(array).all():
+            raise ValueError(f"stored observations {name!r} are damaged: no such values are there")
 
 
 def _entry(observations: Any, name: str) -> Any:
     if not isinstance(observations, Mapping):
+        if name != WHOLE:
+            raise ValueError(
+                f"observations must be a dictionary with {name!r}, got "
+                f"{type(observations).__name__}"
+            )
         return observations
     if name in observations:
         return observations[name]

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from irrl.reward_model.spaces import Part, Parts
+from irrl.reward_model.spaces import Part, Parts, require_stored
 
 
 class Batch(NamedTuple):
@@ -24,7 +24,7 @@ class EpisodeStore:
     """
 
     def __init__(self, parts: Mapping[str, Part], capacity: int) -> None:
-        self.capacity = capacity
+        self.parts, self.capacity = dict(parts), capacity
         self._arrays: Parts = {
             name: np.zeros((0, *part.shape), part.dtype) for name, part in parts.items()
         }
@@ -101,12 +101,12 @@ class EpisodeStore:
         """Take what `to_arrays` gave in place of what is here; raises unless it fits."""
         lengths, labels = arrays["lengths"], arrays["labels"]
         observations = {name: arrays[f"observations.{name}"] for name in self._arrays}
-        for name, array in observations.items():
-            like = self._arrays[name]
-            if array.shape[1:] != like.shape[1:] or array.dtype != like.dtype:
-                raise ValueError(f"stored observations {name!r} are of another space")
-            if len(array) != lengths.sum() or lengths.shape != labels.shape or (lengths < 1).any():
-                raise ValueError("stored episodes are damaged: their lengths do not fit")
+        for array in (lengths, labels):
+            if array.dtype != np.int64 or array.ndim != 1 or len(array) != len(labels):
+                raise ValueError("stored episodes are damaged: lengths or labels do not fit")
+        if any(len(a) != lengths.sum() for a in observations.values()) or (lengths < 1).any():
+            raise ValueError("stored episodes are damaged: their lengths do not fit")
+        require_stored(self.parts, observations)
         self._arrays = {n: np.zeros((0, *a.shape[1:]), a.dtype) for n, a in observations.items()}
         self._used = 0
         self._starts, self._lengths, self._labels = (np.zeros(0, np.int64) for _ in range(3))

@@ -1,0 +1,165 @@
+"""A reward model to and from arrays and JSON, and one file of both. Nothing in it is code."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_safetensors
+
+from irrl.nn.models import Arrays
+from irrl.reward_model.discriminator import Discriminator, Make
+from irrl.reward_model.spaces import from_json, to_json
+from irrl.reward_model.store import EpisodeStore
+from irrl.runs.files import write_atomic
+
+if TYPE_CHECKING:
+    from irrl.reward_model.model import RewardModel
+
+SomeModel = TypeVar("SomeModel", bound="RewardModel")
+
+HEADER = "irrl"
+WEIGHTS = ("members.", "features.", "adam.")
+STORES = ("store", "held_out")
+
+
+# --- to ---
+
+
+def to_checkpoint(model: "RewardModel", store: bool = True) -> tuple[Arrays, dict[str, Any]]:
+    """All that a model is, as arrays and JSON; the stored episodes too, unless left out."""
+    arrays = {"label_counts": model.label_counts.copy(), **model.discriminator.to_arrays(store)}
+    for name in STORES if store else ():
+        kept = getattr(model, name).to_arrays()
+        arrays |= {f"{name}.{key}": array for key, array in kept.items()}
+    oracle = model.oracle
+    if oracle is not None:
+        arrays |= {f"oracle.{name}": array for name, array in oracle.to_arrays(False).items()}
+    return arrays, {
+        "parts": to_json(model.parts),
+        "labels": model.labels,
+        "settings": model.settings.to_json(),
+        "own": model.discriminator.is_own,
+        "oracle": oracle and {"settings": oracle.settings.to_json(), "own": oracle.is_own},
+        "counts": [model.updates, *(model.new if store else (0, 0))],
+        "has_store": store,
+    }
+
+
+def write(path: Path, arrays: Arrays, state: Mapping[str, Any]) -> None:
+    """One file: safetensors, with JSON in its header."""
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    write_atomic(path, to_safetensors(contiguous, {HEADER: json.dumps(state)}))
+
+
+# --- from ---
+
+
+def read(path: Path) -> tuple[Arrays, dict[str, Any]]:
+    """What `write` wrote; raises where a file is damaged or of something else."""
+    try:
+        with safe_open(path, "numpy") as file:
+            header = (file.metadata() or {}).get(HEADER)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        state = json.loads(header) if header else None
+    except (OSError, SafetensorError, TypeError, ValueError) as error:
+        said = str(error).partition("\n")[0]
+        raise ValueError(f"{path} is not a saved reward model: {said}") from None
+    if not isinstance(state, dict):
+        raise ValueError(f"{path} is not a saved reward model: its header says nothing of one")
+    return arrays, state
+
+
+def load(
+    kind: type[SomeModel], path: Path, discriminator: Make, oracle: SomeModel | None
+) -> SomeModel:
+    """A reward model from a file, with modules of the user's given again."""
+    arrays, state = read(path)
+    try:
+        parts, labels = from_json(state["parts"]), state["labels"]
+        its_oracle = state["oracle"]
+        if state["own"] and discriminator is None:
+            raise ValueError("it has a discriminator of its own: give that module again")
+        if its_oracle and its_oracle["own"] and oracle is None:
+            raise ValueError("its oracle has a discriminator of its own: give that model again")
+        if its_oracle and oracle is None:
+            oracle = kind(parts, labels, **its_oracle["settings"])
+        model = kind(parts, labels, discriminator, oracle, **state["settings"])
+        model.restore(arrays, state)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is a damaged reward model: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be loaded: {error}") from None
+    return model
+
+
+def restore(model: "RewardModel", arrays: Arrays, state: Mapping[str, Any]) -> None:
+    """Make a model what a checkpoint holds; where that cannot be, it stays as it was."""
+    try:
+        _require_alike(model, state)
+        updates, *new = (int(count) for count in state["counts"])
+        if len(new) != 2 or min(updates, *new) < 0:
+            raise ValueError("the saved reward model is damaged: its counts do not fit")
+        has_store = bool(state["has_store"])
+        counts = _label_counts(model, arrays)
+        stores = {name: _store(model, name, arrays if has_store else None) for name in STORES}
+        before = model.discriminator.to_arrays()
+        try:
+            _refill(model.discriminator, arrays, has_store)
+            if model.oracle is not None:
+                _refill(model.oracle, _below("oracle.", arrays), False)
+        except ValueError:
+            model.discriminator.restore(before)
+            raise
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"the saved reward model is damaged: {error}") from None
+    model.store, model.held_out = stores["store"], stores["held_out"]
+    model.label_counts, model.updates, model.new = counts, updates, (new[0], new[1])
+    model.revision += 1
+
+
+def _require_alike(model: "RewardModel", state: Mapping[str, Any]) -> None:
+    model.require_like(from_json(state["parts"]), state["labels"], "the saved reward model")
+    judge, its = model.settings.judge, state["settings"]["judge"]
+    if judge != its:
+        raise ValueError(f"the saved reward model judges {its!r}, this one {judge!r}")
+    if state["own"] != model.discriminator.is_own:
+        with_own = "was saved with a discriminator of its own: give that module again"
+        without = "was saved with the default discriminator: leave yours out"
+        raise ValueError(f"the saved reward model {with_own if state['own'] else without}")
+    if (state["oracle"] is None) != (model.oracle is None):
+        does = "pays by an oracle" if state["oracle"] else "has no oracle"
+        raise ValueError(f"the saved reward model {does}, unlike this one")
+
+
+def _label_counts(model: "RewardModel", arrays: Arrays) -> np.ndarray:
+    counts = arrays["label_counts"]
+    if counts.shape != (model.labels,) or counts.dtype != np.int64 or (counts < 0).any():
+        raise ValueError("the saved reward model is damaged: its label_counts do not fit")
+    return counts.copy()
+
+
+def _store(model: "RewardModel", name: str, arrays: Arrays | None) -> EpisodeStore:
+    made = EpisodeStore(model.parts, getattr(model, name).capacity)
+    if arrays is not None:
+        made.restore(_below(f"{name}.", arrays))
+        if len(made) and not 0 <= made.labels.min() <= made.labels.max() < model.labels:
+            raise ValueError("stored episodes are damaged: a label is out of range")
+    return made
+
+
+def _refill(discriminator: Discriminator, arrays: Arrays, optimiser: bool) -> None:
+    expected = set(discriminator.to_arrays(optimiser))
+    given = {name for name in arrays if name.startswith(WEIGHTS)}
+    if odd := sorted(expected ^ given):
+        raise ValueError(
+            "the saved reward model has another discriminator: "
+            f"{odd[0]} is only in {'it' if odd[0] in given else 'this one'}"
+        )
+    discriminator.restore(arrays, optimiser)
+
+
+def _below(prefix: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
