@@ -10,6 +10,8 @@ from tests.helpers.command import REPOSITORY
 PACKAGE = REPOSITORY / "src" / "irrl"
 ROOMS = ("src", "benchmarks", "evidence")
 MODULES = sorted(path for room in ROOMS for path in (REPOSITORY / room).rglob("*.py"))
+# Skills are what a policy discovers, too: a mode of reward models, and a wrapper.
+ROOMS_WITH_THE_WORD = {"skills": ("reward_model", "envs", "adapters")}
 OUTSIDE = [path for path in PACKAGE.rglob("*.py") if PACKAGE / "tasks" not in path.parents[1:]]
 
 
@@ -33,4 +35,6 @@ def test_no_module_is_longer_than_three_hundred_lines():
 def test_the_name_of_a_task_stands_in_its_folder_only(task):
     assert (PACKAGE / "tasks" / task / "task.py").is_file()
     assert len(OUTSIDE) > 30
-    assert [str(path) for path in OUTSIDE if task in set(names_of(path))] == []
+    allowed = [PACKAGE / room for room in ROOMS_WITH_THE_WORD.get(task, ())]
+    found = [path for path in OUTSIDE if task in set(names_of(path))]
+    assert [str(path) for path in found if path.parent not in allowed] == []

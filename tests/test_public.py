@@ -113,19 +113,21 @@ for name in ("rewards", "returns", "noise", "noise_measured", "diagnostics", "di
     getattr(irrl, name)
 irrl.reward("log")(np.log([[0.5, 0.5]]), np.array([0]))
 irrl.returns.gae(np.ones(2), 1.0, np.ones(3))
-assert not hasattr(irrl, "losses")
+assert not hasattr(irrl, "losses") and not hasattr(irrl, "RewardModel")
 pydoc.render_doc(irrl)
-try:
-    irrl.losses
-except AttributeError as error:
-    print(error)
+for name in ("losses", "RewardModel"):
+    try:
+        getattr(irrl, name)
+    except AttributeError as error:
+        print(error)
 try:
     import irrl.losses
 except ModuleNotFoundError as error:
     print(error.name)
 """
     said = in_a_fresh_process(code).splitlines()
-    assert said == ["irrl.losses needs torch, which is missing", "torch"]
+    missing = [f"irrl.{name} needs torch, which is missing" for name in ("losses", "RewardModel")]
+    assert said == [*missing, "torch"]
 
 
 @pytest.mark.parametrize("name", ["", *MODULES])

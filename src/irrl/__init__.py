@@ -69,13 +69,12 @@ _MODULES = (
 
 def __getattr__(name: str) -> Any:
     # Imported on first use, so that `irrl --help` does not wait for NumPy.
-    if name in _NAMES:
-        return getattr(import_module(_NAMES[name]), name)
-    if name in _MODULES:
+    if name in _NAMES or name in _MODULES:
         try:
-            return import_module(f"irrl.{name}")
+            module = import_module(_NAMES.get(name, f"irrl.{name}"))
         except ModuleNotFoundError as error:  # AttributeError: help(irrl) and hasattr go on
             raise AttributeError(f"irrl.{name} needs {error.name}, which is missing") from error
+        return getattr(module, name) if name in _NAMES else module
     if name == "__version__":
         from importlib.metadata import version
 

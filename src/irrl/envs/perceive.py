@@ -19,7 +19,7 @@ def perceive(
     """Environments whose label is to be perceived, ready for a reward model.
 
     Args:
-        env: an id, of ap_gym or any other, or a vector environment.
+        env: an id, of ap_gym or any other (``"ap_gym:CircleSquare-v0"``), or a vector environment.
         num_envs: how many, for an id.
         label: where ``info`` has the label, a path such as ``"prediction.target"``; that one for
             environments of ap_gym, else ``"label"``.
@@ -31,10 +31,19 @@ def perceive(
     """
     if isinstance(env, VectorEnv):
         return Perceive(env, label)
+    if not isinstance(env, str):
+        raise ValueError(
+            f"env must be an id or a vector environment, got {type(env).__name__}: put it into a "
+            "gymnasium.vector.SyncVectorEnv"
+        )
     try:
         made = gymnasium.make_vec(env, num_envs=num_envs or 1, **options)
-    except (gymnasium.error.Error, ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"cannot make environment {env!r}: {error}") from None
+    except Exception as error:  # whatever an environment of others does
+        said = str(error).partition("\n")[0]
+        raise ValueError(
+            f"cannot make environment {env!r}: {type(error).__name__}: {said}; write "
+            "'module:NAME-v0' for one that a module registers"
+        ) from None
     return Perceive(made, label)
 
 
@@ -48,13 +57,17 @@ class Perceive(VectorWrapper):
     def __init__(self, env: VectorEnv, label: str | None = None) -> None:
         super().__init__(env)
         single = env.single_action_space
-        self.asks = isinstance(single, spaces.Dict) and set(single.spaces) == {ACTION, PREDICTION}
-        self.label = label or (TARGET if self.asks else "label")
-        if self.asks:
+        self.asks = False
+        if isinstance(single, spaces.Dict) and set(single.spaces) == {ACTION, PREDICTION}:
+            shape = single[PREDICTION].shape
+            if not shape:
+                raise ValueError(f"no label can be predicted in {single[PREDICTION]}")
+            self.asks = True
             self.single_action_space = single[ACTION]
             self.action_space = batch_space(single[ACTION], env.num_envs)
-            self.predictions = np.zeros(env.action_space[PREDICTION].shape, np.float32)
-            self.labels = int(single[PREDICTION].shape[0])
+            self.predictions = np.zeros((env.num_envs, *shape), np.float32)
+            self.labels = int(shape[0])
+        self.label = label or (TARGET if self.asks else "label")
         self.single_observation_space = _with_axes(env.single_observation_space)
         self.observation_space = batch_space(self.single_observation_space, env.num_envs)
 
@@ -62,6 +75,7 @@ class Perceive(VectorWrapper):
         """What is believed of each environment: goes with the next actions."""
         if not self.asks:
             return
+        logits = np.asarray(logits)
         if logits.shape != self.predictions.shape:
             raise ValueError(
                 f"predictions must have shape {self.predictions.shape}, got {logits.shape}"
@@ -84,18 +98,22 @@ class Perceive(VectorWrapper):
         seen = _fit(self.single_observation_space, observations)
         return seen, rewards, terminated, truncated, self._told(info)
 
-    def _told(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _told(self, info: Mapping[str, Any]) -> dict[str, Any]:
         """The label and, where an episode ends, its statistics; all else might give it away."""
-        told = {}
+        told: dict[str, Any] = {}
+        scalars = look_up(info, "stats.scalar")
+        if isinstance(scalars, Mapping):
+            told |= {name: np.asarray(x) for name, x in scalars.items() if name[0] != "_"}
         found = look_up(info, self.label)
         if found is not None:
             told["label"] = np.asarray(found)
-        if "stats" in info:
-            scalars = info["stats"]["scalar"]
-            told |= {name: np.asarray(x) for name, x in scalars.items() if name[0] != "_"}
-        for key in ("final_obs", "final_info", "_final_obs", "_final_info"):
-            if key in info:
-                told[key] = info[key]
+            if (known := who_told(info, self.label)) is not None:
+                told["_label"] = known
+        if "final_obs" in info:
+            told["final_obs"] = _fit_final(self.single_observation_space, info["final_obs"])
+        if "final_info" in info:
+            told["final_info"] = self._told(info["final_info"])
+        told |= {key: info[key] for key in ("_final_obs", "_final_info") if key in info}
         return told
 
 
@@ -107,6 +125,17 @@ def look_up(info: Mapping[str, Any], path: str) -> Any:
             return None
         found = found[key]
     return found
+
+
+def who_told(info: Mapping[str, Any], path: str) -> np.ndarray | None:
+    """Which environments told what a path leads to, by Gymnasium's masks; None if all did."""
+    known, found = None, info
+    for key in path.split("."):
+        mask = found.get(f"_{key}")
+        if mask is not None:
+            known = np.asarray(mask, bool) if known is None else known & np.asarray(mask, bool)
+        found = found[key]
+    return known
 
 
 def _with_axes(space: spaces.Space[Any]) -> spaces.Space[Any]:
@@ -125,3 +154,22 @@ def _fit(space: spaces.Space[Any], observations: Any) -> Any:
     if isinstance(space, spaces.Box):
         return np.asarray(observations).reshape(-1, *space.shape)
     return observations
+
+
+def _fit_final(space: spaces.Space[Any], final: Any) -> Any:
+    """Last observations: one of its own for each environment that has ended, None for others."""
+    if isinstance(final, Mapping):
+        return _fit(space, final)
+    fitted = np.full(len(final), None, dtype=object)
+    for n, one in enumerate(final):
+        if one is not None:
+            fitted[n] = _fit_one(space, one)
+    return fitted
+
+
+def _fit_one(space: spaces.Space[Any], observation: Any) -> Any:
+    if isinstance(space, spaces.Dict):
+        return {name: _fit_one(inner, observation[name]) for name, inner in space.spaces.items()}
+    if isinstance(space, spaces.Box):
+        return np.asarray(observation).reshape(space.shape)
+    return observation

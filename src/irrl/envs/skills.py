@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 OBSERVATION, CODE = "observation", "code"
+STREAM = 7  # of codes, apart from what an environment draws with the same seed
 
 
 class Skills(gymnasium.Wrapper):
@@ -31,14 +32,15 @@ class Skills(gymnasium.Wrapper):
 
     def __init__(self, env: gymnasium.Env, codes: int) -> None:
         super().__init__(env)
-        if isinstance(codes, bool) or not isinstance(codes, int) or codes < 2:
+        if isinstance(codes, bool) or not isinstance(codes, int | np.integer) or codes < 2:
             raise ValueError(f"codes must be a whole number, at least 2, got {codes!r}")
-        self.codes = codes
+        self.codes = int(codes)
         self.code = 0
+        self._chance = np.random.default_rng()
         self.observation_space = spaces.Dict(
             {
                 OBSERVATION: env.observation_space,
-                CODE: spaces.Box(0.0, 1.0, (codes,), np.float32),
+                CODE: spaces.Box(0.0, 1.0, (self.codes,), np.float32),
             }
         )
 
@@ -48,15 +50,18 @@ class Skills(gymnasium.Wrapper):
         """Begin an episode with a code of its own."""
         options = dict(options or {})
         given = options.pop(CODE, None)
+        code = None if given is None else self._accept(given)
         observation, info = self.env.reset(seed=seed, options=options or None)
-        if given is None:
-            # After the environment's reset, which makes its generator anew where there is a seed.
-            self.code = int(self.env.unwrapped.np_random.integers(self.codes))
-        elif isinstance(given, int | np.integer) and 0 <= given < self.codes:
-            self.code = int(given)
-        else:
-            raise ValueError(f"code must lie in 0..{self.codes - 1}, got {given!r}")
+        if seed is not None:
+            self._chance = np.random.default_rng([seed, STREAM])
+        self.code = int(self._chance.integers(self.codes)) if code is None else code
         return self._with_code(observation), {**info, "label": self.code}
+
+    def _accept(self, code: Any) -> int:
+        whole = isinstance(code, int | np.integer) and not isinstance(code, bool)
+        if not whole or not 0 <= code < self.codes:
+            raise ValueError(f"code must lie in 0..{self.codes - 1}, got {code!r}")
+        return int(code)
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """A step of the environment."""
