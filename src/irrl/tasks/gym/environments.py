@@ -67,7 +67,10 @@ def _describe(config: GymConfig, env: gymnasium.Env) -> Described:
         raise UserError(
             f"environment {config.env} does not say how many labels it has: give --labels"
         )
-    judged, see = part_that_is_judged(config, env.observation_space)
+    shown = env.observation_space
+    if asks:
+        shown = perceive(config.env, 1, **config.all_env_options()).single_observation_space
+    judged, see = part_that_is_judged(config, shown)
     return Described(judged, see, labels, asks, can_render)
 
 
