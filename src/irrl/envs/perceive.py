@@ -39,10 +39,10 @@ def perceive(
     try:
         made = gymnasium.make_vec(env, num_envs=num_envs or 1, **options)
     except Exception as error:  # whatever an environment of others does
-        said = str(error).partition("\n")[0]
+        said = str(error).partition("\n")[0].rstrip(".")
+        hint = "" if ":" in env else "; write 'module:NAME-v0' for one that a module registers"
         raise ValueError(
-            f"cannot make environment {env!r}: {type(error).__name__}: {said}; write "
-            "'module:NAME-v0' for one that a module registers"
+            f"cannot make environment {env!r}: {type(error).__name__}: {said}{hint}"
         ) from None
     return Perceive(made, label)
 

@@ -166,9 +166,13 @@ class RewardModel:
         return np.asarray(log_mean_exp(np, self._judge_steps(parts).cpu().numpy()))
 
     def _judge_steps(self, parts: Parts) -> Tensor:
-        stacked = {name: array[:, None] for name, array in parts.items()}
-        found: Tensor = self.judge(self.judge.to_tensors(stacked))
-        return found[:, :, 0]
+        """After each observation: of a trajectory of all so far, else of that one alone."""
+        tensors = self.judge.to_tensors(parts)
+        if self.settings.judge == "trajectory":
+            found: Tensor = self.judge({name: x[:, None] for name, x in tensors.items()})
+            return found[:, :, 0]
+        found = self.judge({name: x[None] for name, x in tensors.items()})
+        return found[:, 0]
 
     def _episode(self, observations: Any) -> tuple[Parts, int]:
         length = length_of(self.parts, observations)
@@ -291,10 +295,6 @@ class RewardModel:
         Args:
             path: of the file.
             discriminator: your own, if it was made with one.
-            oracle: the reward model that pays, if that one has a discriminator of your own; any
-                other is in the file.
-
-        Returns:
-            The model as it was saved.
+            oracle: needed only if that one has a discriminator of your own.
         """
         return saving.load(cls, Path(path), discriminator, oracle)
