@@ -50,6 +50,8 @@ class Posteriors:
     def of(self, rows: np.ndarray) -> Tensor:
         """Those of some environments, which have just been read."""
         assert self._log_probs is not None
+        if rows.all():
+            return self._log_probs
         return self._log_probs[:, torch.from_numpy(rows).to(self._log_probs.device)]
 
     def _read_anew(self) -> None:
@@ -86,6 +88,9 @@ class Posteriors:
         self._keep(new, rows)
 
     def _keep(self, new: Tensor, rows: np.ndarray) -> None:
+        if rows.all():
+            self._log_probs = new
+            return
         prior = torch.from_numpy(self.model.log_prior()).to(new.device)
         old = prior if self._log_probs is None else self._log_probs
         mask = torch.from_numpy(rows).to(new.device)
@@ -94,6 +99,8 @@ class Posteriors:
 
 def _where(rows: np.ndarray, new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
     """States of members, those of some environments replaced; batches are their first axis."""
+    if rows.all():
+        return list(new)
 
     def pick(a: Tensor, b: Tensor) -> Tensor:
         mask = torch.from_numpy(rows).to(a.device)
