@@ -1,11 +1,12 @@
 """What a wrapper for Stable-Baselines3 must handle, one test for each point."""
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from stable_baselines3 import A2C, PPO
+from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import (
     DummyVecEnv,
@@ -13,9 +14,11 @@ from stable_baselines3.common.vec_env import (
     VecFrameStack,
     VecMonitor,
     VecNormalize,
+    VecTransposeImage,
 )
 
 from irrl.adapters.sb3 import Rewarded
+from irrl.adapters.sb3_replay import replay
 from irrl.adapters.sb3_vector import GymnasiumVecEnv
 from irrl.envs import Skills, perceive
 from irrl.reward_model import RewardModel
@@ -134,6 +137,45 @@ def test_frames_stacked_outside_are_for_the_policy_alone():
     env = VecFrameStack(Rewarded(dummy(envs), model), 3)
     PPO("MlpPolicy", env, n_steps=8, batch_size=8, n_epochs=1, device="cpu").learn(16)
     require_played(model, envs, [episodes_within(env, 8) for env in envs])
+
+
+class Pictures(gymnasium.ObservationWrapper):
+    """Shows places as pictures, with channels last."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.observation_space = spaces.Box(0, 255, (36, 36, 3), np.uint8)
+
+    def observation(self, place):
+        picture = np.zeros((36, 36, 3), np.uint8)
+        picture[0, :4, 0] = place
+        return picture
+
+
+@pytest.mark.parametrize("agent_class", [PPO, DQN])
+@pytest.mark.parametrize("inside", [False, True])
+def test_pictures_are_turned_inside_or_outside(agent_class, inside):
+    venv = dummy(map(Pictures, two()))
+    venv = VecTransposeImage(venv) if inside else venv
+    model = model_for(venv.observation_space)
+    env = Rewarded(venv, model)
+    options = {"n_steps": 8, "n_epochs": 1} if agent_class is PPO else replay(env)
+    options |= {"batch_size": 8, "device": "cpu"}
+    if agent_class is DQN:
+        options |= {"buffer_size": 40, "learning_starts": 8}
+    agent = agent_class("CnnPolicy", env, **options).learn(16)
+    assert isinstance(agent.env, VecTransposeImage) is not inside  # by the agent itself
+    assert [len(model.given), model.given[0][0]["observation"].shape[1:]] == [
+        sum(episodes_within(env, 8) for env in two()),
+        (3, 36, 36) if inside else (36, 36, 3),
+    ]
+    for seen, label in model.given:
+        pictures = seen["observation"]
+        places = pictures[:, 0, 0, :4] if inside else pictures[:, 0, :4, 0]
+        number, episode, _, _ = places[0]
+        expected, expected_label = played(two()[number], int(episode))
+        np.testing.assert_array_equal(places, expected["observation"])
+        assert label == expected_label
 
 
 # --- rewards ---
@@ -357,6 +399,18 @@ def test_ap_gym_gets_what_is_believed_as_its_prediction():
             right = believed.argmax(axis=1) == [info["label"] for info in infos]
             np.testing.assert_array_equal(right, [info["final_accuracy"] for info in infos])
     assert model.episodes == 3
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_labels_of_perceived_environments(mode):
+    envs = two(tells="steps")
+    vector = SyncVectorEnv([lambda env=env: env for env in envs], autoreset_mode=mode)
+    model = model_for(pay="differences")
+    env = Rewarded(GymnasiumVecEnv(perceive(vector, label="deep.label")), model)
+    assert env.predict is None  # nobody asks
+    paid, _ = rolled_out(env, 23)
+    require_played(model, envs, [episodes_within(env, 23) for env in envs])
+    require_paid(model, envs, paid)
 
 
 # --- bad input ---

@@ -118,9 +118,7 @@ class Rewarded(VecEnvWrapper):
         """Pay for what the actions led to."""
         observations, _, dones, infos = self.venv.step_wait()
         (over,) = np.nonzero(dones)
-        self._last = (
-            with_rows(observations, over, _ends(infos, over)) if len(over) else observations
-        )
+        self._last = with_rows(observations, over, _ends(infos, over))
         told = labels_of_infos(infos, self.label)
         rewards = self.collector.step(self.see(self._last), dones, told)
         self._labels, self._began = self.collector.labels, self._taken == 0
