@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+import torch
+
+from irrl.errors import UserError
+from irrl.tasks import make_config
+from irrl.tasks.gym import agents
+from irrl.tasks.gym.learner import prepare
+from irrl.tasks.gym.train import learn_once
+from tests.tasks.gym import own
+
+SMALL = {"envs": 4, "learning_starts": 20, "rollout": 8, "gradient_steps": 2}
+KINDS = {
+    "ppo": {}, "a2c": {}, "recurrent-ppo": {"widths": "8"}, "sac": {}, "td3": {},
+    "dqn": {"env": f"{own.__name__}:Doors-v0", "mode": "labels", "labels": 2, "judge": "final"},
+}  # fmt: skip
+
+
+def learned(agent):
+    config = make_config("gym", "smoke", agent=agent, **SMALL, **KINDS[agent])
+    learner = prepare(config, None)
+    learner.begin_segment()
+    for _ in range(8):
+        learn_once(learner)
+    return config, learner
+
+
+@pytest.mark.parametrize("agent", KINDS)
+def test_an_agent_comes_back_as_it_was(agent):
+    config, learner = learned(agent)
+    arrays, counts = agents.to_arrays(learner.agent), agents.counters(learner.agent)
+    other = prepare(config, None).agent
+    agents.restore(other, {name: array.copy() for name, array in arrays.items()}, counts)
+    again = agents.to_arrays(other)
+    assert set(again) == set(arrays) and agents.counters(other) == counts
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(again[name], array, err_msg=name)
+    assert counts["num_timesteps"] == 8 * 8 * 4
+    assert any("optimizer" in name for name in arrays)
+    assert any(name.startswith("replay.") for name in arrays) == config.has_replay
+
+
+def test_what_does_not_fit_is_refused():
+    config, learner = learned("ppo")
+    arrays, counts = agents.to_arrays(learner.agent), agents.counters(learner.agent)
+    fresh = prepare(config, None).agent
+    name = next(n for n in arrays if n.startswith("policy.optimizer.0.exp_avg"))
+    weights = "policy.log_std"
+    for broken, said in (
+        ({**arrays, name: np.zeros(3, np.float32)}, "optimizer.0"),
+        ({**arrays, weights: np.zeros(7, np.float32)}, "policy.log_std has shape"),
+        ({n: a for n, a in arrays.items() if n != weights}, "has no policy.log_std"),
+        ({**arrays, "policy.optimizer.999.step": np.zeros(())}, "optimizer.999"),
+    ):
+        with pytest.raises(UserError, match=said):
+            agents.restore(fresh, broken, counts)
+    with pytest.raises(UserError, match="does not know the agent's num_timesteps"):
+        agents.restore(fresh, arrays, {})
+
+
+def test_the_step_size_falls_over_the_whole_run():
+    config = make_config("gym", "smoke", schedule="cosine", learning_rate=0.5)
+    agent = prepare(config, None).agent
+    agent.num_timesteps = config.steps // 2
+    assert agent.lr_schedule(0.9) == pytest.approx(0.25)
+    agent.num_timesteps = config.steps
+    assert agent.lr_schedule(0.9) == pytest.approx(0.0)
+
+
+def test_networks_do_not_depend_on_what_was_drawn_before():
+    config = make_config("gym", "smoke")
+    torch.manual_seed(1)
+    first = agents.to_arrays(prepare(config, None).agent)
+    torch.manual_seed(2)
+    second = agents.to_arrays(prepare(config, None).agent)
+    assert all(np.array_equal(first[name], second[name]) for name in first)
