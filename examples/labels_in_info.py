@@ -1,7 +1,7 @@
 """Labels in `info`: an agent learns where to look, so that a discriminator can tell what it sees.
 
-One of four boxes holds a coloured ball, the others are empty; opening a box shows what is in it. The
-agent may open two. Its only reward is what its reward model tells of the colour.
+One of four boxes holds a coloured ball, the others are empty; opening a box shows what is in it.
+The agent may open two. Its only reward is what its reward model tells of the colour.
 
 python examples/labels_in_info.py [STEPS]
 """

@@ -1,7 +1,7 @@
 """Saving and loading: the agent with its own file, the reward model with its own.
 
-A reward model is one file of safetensors with JSON in its header: loading it executes no code. What is
-loaded goes on learning where it was, and can pay another agent as an oracle.
+A reward model is one file of safetensors with JSON in its header: loading it executes no code.
+What is loaded goes on learning where it was, and can pay another agent as an oracle.
 
 python examples/saving.py [STEPS]
 """

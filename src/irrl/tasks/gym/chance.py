@@ -1,4 +1,4 @@
-"""The global generators that agents draw from: set from streams of the run, and left as they were."""
+"""The global generators that agents draw from: set from streams of the run, or kept aside."""
 
 import random
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Settings for environments of anybody's: the agent is Stable-Baselines3's, the reward model ours."""
+"""Settings for anybody's environment: Stable-Baselines3's agents, our reward model."""
 
 import json
 from dataclasses import dataclass
@@ -106,7 +106,9 @@ class GymConfig(Config):
     n_epochs: int = setting(5, "passes over a rollout (ppo)")
     clip_range: float = setting(0.2, "of PPO")
     entropy_coef: float = setting(0.0, "weight of the entropy (not dqn, td3; 0 for sac: automatic)")
-    log_std: float = setting(-0.5, "first logarithm of the std of continuous actions (not sac, td3)")
+    log_std: float = setting(
+        -0.5, "first logarithm of the std of continuous actions (not sac, td3)"
+    )
     buffer_size: int = setting(100_000, "transitions of a replay buffer")
     learning_starts: int = setting(5_000, "steps before an agent with a replay buffer learns")
     gradient_steps: int = setting(32, "batches for each rollout (agents with a replay buffer)")
@@ -205,7 +207,9 @@ def seen_part(sees: str, names: list[str]) -> Any:
     try:
         return slice(int(first or 0), int(last) if last else None) if colon else _one(int(first))
     except ValueError:
-        raise UserError(f"sees must be all or numbers of a vector such as 0:2, got {sees!r}") from None
+        raise UserError(
+            f"sees must be all or numbers of a vector such as 0:2, got {sees!r}"
+        ) from None
 
 
 def _one(number: int) -> slice:

@@ -53,12 +53,10 @@ def describe(config: GymConfig) -> Described:
 
 
 def _describe(config: GymConfig, env: gymnasium.Env) -> Described:
-    action = env.action_space
+    action: Any = env.action_space
     asks = isinstance(action, spaces.Dict) and set(action.spaces) == {ACTION, PREDICTION}
     if asks and config.mode == "skills":
-        raise UserError(
-            f"environment {config.env} asks for predictions: train it with mode labels"
-        )
+        raise UserError(f"environment {config.env} asks for predictions: train it with mode labels")
     require_action(config, action[ACTION] if asks else action)
     can_render = "rgb_array" in (env.metadata.get("render_modes") or [])
     told = int(action[PREDICTION].shape[0]) if asks else None
@@ -75,7 +73,7 @@ def _describe(config: GymConfig, env: gymnasium.Env) -> Described:
 
 
 def part_that_is_judged(
-    config: GymConfig, space: spaces.Space[Any]
+    config: GymConfig, space: Any
 ) -> tuple[spaces.Space[Any], Callable[[Any], Any] | None]:
     """The space that the discriminator reads, and how to get there from what the agent sees."""
     names = list(space.spaces) if isinstance(space, spaces.Dict) else []
@@ -144,4 +142,3 @@ def _wrapped(config: GymConfig) -> gymnasium.Env:
 def label_path(config: GymConfig, described: Described) -> str:
     """Where the infos of environments side by side have the label."""
     return "label" if described.asks or config.mode == "skills" else config.label
-

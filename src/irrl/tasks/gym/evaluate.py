@@ -6,8 +6,8 @@ import numpy as np
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from irrl.adapters.sb3 import Rewarded
-from irrl.envs.skills import CODE
 from irrl.ensembles import log_mean_exp
+from irrl.envs.skills import CODE
 from irrl.reward_model import RewardModel
 from irrl.reward_model.spaces import Parts
 from irrl.reward_model.store import EpisodeStore

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
@@ -25,6 +26,7 @@ from irrl.tasks.gym.config import GymConfig
 from irrl.tasks.gym.environments import Described, describe, label_path, make_envs
 
 UPDATES = "updates"
+PROBED = 64  # steps
 
 SEEN_ALIKE = ("env", "env_options", "mode", "codes", "labels", "sees", "judge")
 """Settings in which an oracle must agree."""
@@ -124,9 +126,21 @@ def prepare(config: GymConfig, checkpoint: Checkpoint | None) -> Learner:
     envs = rewarded_envs(config, described, model, segment=0)
     set_generators(seed_of(config.seed, "policy", 0))
     learner = Learner(config, described, model, agents.make_agent(config, envs), envs)
-    if checkpoint is not None:
+    if checkpoint is None:
+        probe(learner)
+    else:
         restore(learner, checkpoint)
     return learner
+
+
+def probe(learner: Learner) -> None:
+    """Act at random for a moment: labels that are missing or wrong show before a run begins."""
+    envs = learner.envs
+    envs.collector.take = lambda observations, lengths, labels: None
+    envs.reset()
+    envs.action_space.seed(0)
+    for _ in range(PROBED):
+        envs.step(np.array([envs.action_space.sample() for _ in range(envs.num_envs)]))
 
 
 def rewarded_envs(

@@ -5,8 +5,6 @@ The loop of the paper is `learn_once`: rollout, reward, policy, discriminator.
 
 from typing import Any
 
-from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-
 from irrl.diagnostics import require_finite
 from irrl.runs.checkpoint import checkpoint_paths, remove_checkpoint
 from irrl.runs.run import CHECKPOINTS, Run
@@ -26,7 +24,7 @@ def learn_once(learner: Learner) -> None:
     collect_rollout(learner)
 
     # policy <- trajectory, reward
-    if not isinstance(agent, OffPolicyAlgorithm):
+    if not learner.config.has_replay:
         agent.train()
     elif agent.num_timesteps > agent.learning_starts:
         agent.train(batch_size=agent.batch_size, gradient_steps=agent.gradient_steps)
@@ -38,7 +36,7 @@ def learn_once(learner: Learner) -> None:
 
 def collect_rollout(learner: Learner) -> None:
     agent: Any = learner.agent
-    if isinstance(agent, OffPolicyAlgorithm):
+    if learner.config.has_replay:
         agent.collect_rollouts(
             agent.env,
             learner.callback,
