@@ -277,6 +277,7 @@ def test_differences_over_cut_rollouts_add_up_to_the_end():
     np.testing.assert_allclose(sums, model.worth, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:The environment is already wrapped:UserWarning")
 def test_monitors_inside_and_outside():
     envs = [Monitor(env) for env in two()]
     model = model_for(pay="end")
