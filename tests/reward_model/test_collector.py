@@ -244,7 +244,7 @@ def test_what_is_refused_is_named_and_changes_nothing(changes, said):
 
 def test_the_culprit_is_the_environment_that_acted():
     collector = begun()
-    with pytest.raises(ValueError, match="environment 1$"):
+    with pytest.raises(ValueError, match=r"environment 1$"):
         collector.step(STEP * np.nan, GO_ON, which=np.array([False, True]))
     collector.step(STEP * [[np.nan], [1]], GO_ON, which=np.array([False, True]))
     assert collector._running.lengths.tolist() == [1, 2]
