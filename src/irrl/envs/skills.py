@@ -5,12 +5,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.utils import RecordConstructorArgs
 
 OBSERVATION, CODE = "observation", "code"
 STREAM = 7  # of codes, apart from what an environment draws with the same seed
 
 
-class Skills(gymnasium.Wrapper):
+class Skills(gymnasium.Wrapper, RecordConstructorArgs):
     """Adds a skill code to the observations of an environment.
 
     ## Description
@@ -31,7 +32,8 @@ class Skills(gymnasium.Wrapper):
     """
 
     def __init__(self, env: gymnasium.Env, codes: int) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self, codes=codes)  # with which it can be made again
+        gymnasium.Wrapper.__init__(self, env)
         if isinstance(codes, bool) or not isinstance(codes, int | np.integer) or codes < 2:
             raise ValueError(f"codes must be a whole number, at least 2, got {codes!r}")
         self.codes = int(codes)
