@@ -53,6 +53,21 @@ def test_after_learning_all_is_read_again(way):
     assert np.abs(before - after).max() > 1e-2
 
 
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "final"])
+def test_after_learning_it_pays_by_all_that_was_read_again(way):
+    options = {"learning_rate": 0.05, "reward": "log", "pay": "steps"} | WAYS[way]
+    model, episodes = fed(small_model(**options)), side_by_side()
+    collector = Collector(model, 3)
+    collector.begin(episodes[0], [0, 1, 2])
+    collector.step(episodes[1], np.zeros(3, bool))
+    before = model.rewards(episodes[:3, 1], 1)[-1]
+    model.learn()
+    paid = collector.step(episodes[2], np.zeros(3, bool))
+    now = [model.rewards(episodes[:3, i], i)[-1] for i in range(3)]
+    np.testing.assert_allclose(paid, now, atol=1e-4)
+    assert abs(now[1] - before) > 1e-2
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_posteriors_are_of_the_discriminator_of_now_before_the_next_step(way):
     model, other = small_model(**WAYS[way]), fed(small_model(learning_rate=0.05, **WAYS[way]))
