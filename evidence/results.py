@@ -15,7 +15,6 @@ import sys
 
 from documents import write_documents
 from studies import (
-    COLUMNS,
     FAST,
     FAST_DT,
     ORACLE_RUN,
@@ -114,7 +113,7 @@ def run_study(name: str, study: Study) -> None:
     for metrics in sorted((RUNS / name).glob("*/seed-*/metrics.jsonl")):
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]
         key = f"{metrics.parent.parent.name}/{metrics.parent.name}"
-        primary = COLUMNS[study.task].metrics[0]
+        primary = study.columns.metrics[0]
         curves[key] = [[row["step"], round(row[primary], 2)] for row in rows]
     (target / "curves.json").write_text(json.dumps(curves) + "\n")
 

@@ -1,7 +1,9 @@
 """The studies behind `results/`: which runs each has, and what its table shows."""
 
 from pathlib import Path
-from typing import NamedTuple
+
+from gym_studies import GYM_STUDIES
+from study import Study
 
 from irrl.tasks import find_task
 
@@ -51,48 +53,6 @@ WITH_LENGTH = {
 }
 
 AFTER_100 = {reward: f"{RAM.curve_point(reward, 100)} at 100 epochs" for reward in THREE.split(",")}
-
-
-class Study(NamedTuple):
-    """Runs of `irrl compare`, and how they are shown."""
-
-    title: str
-    text: str
-    flags: str
-    authors: dict[str, str] | None = None
-    hours: float = 0.0  # on two cores, where it is long
-    epoch_by_epoch: bool = False  # short runs: show how each went, not only how it ended
-    along: str | None = None  # whose curve of the authors' to follow
-
-    @property
-    def command(self) -> str:
-        return f"irrl compare {self.flags}"
-
-    @property
-    def task(self) -> str:
-        return self.flags.split()[0]
-
-
-class Columns(NamedTuple):
-    """What a task's tables show: metrics and their titles; the first is the primary metric."""
-
-    metrics: tuple[str, ...]
-    titles: tuple[str, ...]
-
-
-COLUMNS = {
-    "skills": Columns(
-        ("n_skills", "n_skills_greedy", "cells_reached"), ("n skills", "greedy", "cells reached")
-    ),
-    "digits": Columns(
-        ("accuracy_percent", "test_accuracy_percent", "glimpses"),
-        ("validation %", "test %", "glimpses"),
-    ),
-    "counting": Columns(
-        ("accuracy_percent", "well_founded_percent", "moves"),
-        ("right %", "right and well-founded %", "moves"),
-    ),
-}
 
 
 STUDIES = {
@@ -294,6 +254,10 @@ STUDIES = {
         authors=PUBLISHED["counting"].texts(),
         hours=1.5,
     ),
+}
+STUDIES |= {
+    name: Study(title, text, flags, hours=hours)
+    for name, (title, text, flags, hours) in GYM_STUDIES.items()
 }
 SCENES = ("data", "scenes", "--train", "20000", "--eval", "1000", "--resolution", "64")
 """What counting trains on, in the folder `scenes`."""

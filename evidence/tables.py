@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import numpy as np
-from studies import COLUMNS, PUBLISHED, RAM, RESULTS, THREE, Study
+from studies import PUBLISHED, RAM, RESULTS, THREE
+from study import Study
 
 from irrl.analysis.compare import BASELINE, ORACLE, markdown_table, standings, steps_to_threshold
 from irrl.analysis.stats import Estimate, Reached, mean_estimate
@@ -139,10 +140,14 @@ def commits(result: dict[str, Any]) -> str:
 
 def beside(name: str, study: Study) -> dict[str, dict[str, str]]:
     """Columns more, from the values and curves that are kept: title -> reward -> cell."""
-    primary = find_task(study.task).primary
+    task = find_task(study.task)
+    metrics = {metric.name: metric for metric in (task.primary, *task.primary_of.values())}
+    primary = metrics[study.columns.metrics[0]]
     finals = {r: found[primary.name]["values"] for r, found in load(name)["rewards"].items()}
-    speeds = {r: to_threshold(curves(name, r), primary) for r in finals}
     columns = {}
+    speeds = {}
+    if primary.threshold is not None:
+        speeds = {r: to_threshold(curves(name, r), primary) for r in finals}
     if any(speed.reached for speed in speeds.values()):
         columns[f"steps to {primary.threshold:g}"] = {r: str(speed) for r, speed in speeds.items()}
     found = standings(finals)
@@ -168,7 +173,7 @@ def to_threshold(found: np.ndarray, primary: Metric) -> Reached:
 def table(
     result: dict[str, Any], study: Study, beside: dict[str, dict[str, str]] | None = None
 ) -> str:
-    metrics, titles = COLUMNS[study.task]
+    metrics, titles = study.columns
     more = beside or {}
     rows = []
     for name, found in result["rewards"].items():

@@ -8,6 +8,7 @@ from gymnasium import spaces
 
 from irrl.envs.perceive import ACTION, PREDICTION, look_up
 from irrl.envs.skills import CODE, OBSERVATION
+from irrl.errors import UserError
 from irrl.reward_model import RewardModel
 from irrl.reward_model.collector import NOT_TOLD, as_labels
 from irrl.reward_model.spaces import Part, parts_of
@@ -22,7 +23,7 @@ def default_see(space: spaces.Space[Any], model: RewardModel) -> See:
     """All of an observation, or the part that is without the code; raises if neither fits."""
     named = space.spaces if isinstance(space, spaces.Dict) else {}
     if set(named) == {OBSERVATION, CODE} and CODE in model.parts:
-        raise ValueError(
+        raise UserError(
             "the reward model would see the code that it is to tell: make it for "
             f"observation_space[{OBSERVATION!r}]"
         )
@@ -30,7 +31,7 @@ def default_see(space: spaces.Space[Any], model: RewardModel) -> See:
         return lambda observations: observations
     if OBSERVATION in named and _parts(named[OBSERVATION]) == model.parts:
         return lambda observations: observations[OBSERVATION]
-    raise ValueError(
+    raise UserError(
         f"the reward model judges {', '.join(model.parts)}, the environments show {space}: make "
         "it for what they show, or say with `see` what of it is judged"
     )
@@ -76,7 +77,7 @@ def labels_of_info(info: Mapping[str, Any], path: str, n: int) -> np.ndarray:
         return np.full(n, NOT_TOLD)
     values, known = np.asarray(found[key]), found.get(f"_{key}", np.ones(n, bool))
     if values.shape[:1] != (n,):
-        raise ValueError(
+        raise UserError(
             f"info has labels {path!r} of shape {values.shape}: expected one for each of {n} "
             "environments"
         )
@@ -96,7 +97,7 @@ def last_of_info(info: Mapping[str, Any], which: np.ndarray) -> list[Any]:
     """
     final = info.get("final_obs")
     if final is None:
-        raise ValueError("environments ended without their last observations in info['final_obs']")
+        raise UserError("environments ended without their last observations in info['final_obs']")
     return [row_of(final, n) for n in which]
 
 
@@ -119,7 +120,7 @@ def with_rows(observations: Any, which: np.ndarray, rows: Sequence[Any]) -> Any:
         }
     array, new = np.array(observations), np.asarray(rows)
     if new.shape != (len(which), *array.shape[1:]):
-        raise ValueError(
+        raise UserError(
             f"the last observation of an episode has shape {new.shape[1:]}, others "
             f"{array.shape[1:]}"
         )
@@ -143,12 +144,12 @@ def find_predict(env: Any) -> Callable[[np.ndarray], None] | None:
 def require_plain_action(space: spaces.Space[Any]) -> None:
     """Raise where agents cannot act, and say what to do."""
     if isinstance(space, spaces.Dict) and set(space.spaces) == {ACTION, PREDICTION}:
-        raise ValueError(
+        raise UserError(
             "these environments ask for a prediction beside the action: make them with "
             "irrl.envs.perceive, which hands over what the reward model believes"
         )
     if isinstance(space, spaces.Dict | spaces.Tuple):
-        raise ValueError(
+        raise UserError(
             f"no agent can act in {space}: flatten it, to Box, Discrete, MultiDiscrete or "
             "MultiBinary"
         )

@@ -20,6 +20,7 @@ from irrl.adapters.common import (
     last_of_info,
     with_rows,
 )
+from irrl.errors import UserError
 from irrl.reward_model import Collector, RewardModel
 
 RESET_STEP = "reset_step"
@@ -77,19 +78,21 @@ class Rewarded(VectorWrapper):
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Act, and pay for what the actions led to."""
         if self.mode != AutoresetMode.NEXT_STEP and self._over.any():
-            raise ValueError(
+            raise UserError(
                 f"the episode of environment {self._over.argmax()} is over: reset it, with "
                 'options={"reset_mask": ...} where others go on'
             )
         if self.predict is not None:
             self.predict(self.collector.log_probs)
-        observations, _, terminated, truncated, info = self.env.step(actions)
+        observations, own, terminated, truncated, info = self.env.step(actions)
         ended = np.logical_or(terminated, truncated)
         if self.mode == AutoresetMode.SAME_STEP:
             rewards = self._pay_before_reset(observations, ended, info)
         else:
             rewards = self._pay(observations, ended, info)
-        if self.collector.pay != "steps":
+        if self.collector.pay == "environment":
+            rewards = np.array(own, np.float32)
+        if self.model.settings.ends_are_final:
             terminated, truncated = ended, np.zeros_like(ended)
         return observations, rewards, terminated, truncated, info
 

@@ -29,6 +29,7 @@ from irrl.adapters.common import (
     row_of,
     with_rows,
 )
+from irrl.errors import UserError
 from irrl.reward_model import Collector, RewardModel
 from irrl.reward_model.spaces import Parts, to_parts
 
@@ -47,8 +48,8 @@ class Rewarded(VecEnvWrapper):
     """Environments that pay what a reward model finds, in place of rewards of their own.
 
     Where episodes are paid at the end, an end is a termination: a time limit is no reason to expect
-    more. What episodes earn is in ``info["episode"]``, as a monitor has it; what a monitor inside
-    has counted of the environment's own rewards is in ``info["environment_episode"]``.
+    more. What episodes earn is in ``info["episode"]``, as a monitor has it; what they
+    earned of the environment's own rewards is in ``info["environment_episode"]``.
 
     Args:
         venv: the environments. A `VecNormalize` goes around this wrapper, never inside it.
@@ -71,7 +72,7 @@ class Rewarded(VecEnvWrapper):
         training: bool = True,
     ) -> None:
         if observe not in OBSERVED:
-            raise ValueError(f"observe must be one of {', '.join(OBSERVED)}, got {observe!r}")
+            raise UserError(f"observe must be one of {', '.join(OBSERVED)}, got {observe!r}")
         require_plain_action(venv.action_space)
         self.model, self.label, self.observe = model, label, observe
         self.base = base_of(venv)
@@ -85,7 +86,7 @@ class Rewarded(VecEnvWrapper):
         self.collector = Collector(model, venv.num_envs, self.predict is not None, training)
         self._last: Any = None
         self._labels = self._began = np.zeros(0, int)
-        self._earned = np.zeros(venv.num_envs)
+        self._earned, self._own = np.zeros(venv.num_envs), np.zeros(venv.num_envs)
         self._taken = np.zeros(venv.num_envs, np.int64)
         self._started = time.perf_counter()
 
@@ -105,7 +106,7 @@ class Rewarded(VecEnvWrapper):
         """Begin episodes in all environments."""
         observations = self.venv.reset()
         self._begin(observations, np.ones(self.num_envs, bool))
-        self._earned[:] = self._taken[:] = 0
+        self._earned[:] = self._own[:] = self._taken[:] = 0
         return self.observed(observations)
 
     def step_async(self, actions: np.ndarray) -> None:
@@ -116,11 +117,14 @@ class Rewarded(VecEnvWrapper):
 
     def step_wait(self) -> Any:
         """Pay for what the actions led to."""
-        observations, _, dones, infos = self.venv.step_wait()
+        observations, own, dones, infos = self.venv.step_wait()
         (over,) = np.nonzero(dones)
         self._last = with_rows(observations, over, _ends(infos, over))
         told = labels_of_infos(infos, self.label)
         rewards = self.collector.step(self.see(self._last), dones, told)
+        if self.collector.pay == "environment":
+            rewards = np.array(own, np.float32)
+        self._own += own
         self._labels, self._began = self.collector.labels, self._taken == 0
         self._earned += rewards
         self._taken += 1
@@ -139,28 +143,29 @@ class Rewarded(VecEnvWrapper):
         shown = self.observed(row_of(self._last, over)) if self.observe == "inputs" else None
         for row, n in enumerate(over):
             info = infos[n]
-            if "episode" in info:
-                info["environment_episode"] = info["episode"]
-            info["episode"] = {"r": float(self._earned[n]), "l": int(self._taken[n]), "t": now}
-            if self.collector.pay != "steps":
+            length = int(self._taken[n])
+            own = {"r": float(self._own[n]), "l": length, "t": now}
+            info["environment_episode"] = info.get("episode", own)
+            info["episode"] = {"r": float(self._earned[n]), "l": length, "t": now}
+            if self.model.settings.ends_are_final:
                 info["TimeLimit.truncated"] = False
             if shown is not None:
                 info["terminal_observation"] = shown[row]
-        self._earned[over] = self._taken[over] = 0
+        self._earned[over] = self._own[over] = self._taken[over] = 0
 
     # --- what the policy sees ---
 
     def _inputs_space(self, space: spaces.Space[Any]) -> spaces.Box:
         features = self.model.discriminator.features
         if features.images:
-            raise ValueError(
+            raise UserError(
                 "observe 'inputs' is for vectors and small images; leave large ones 'raw', for a "
                 "policy with convolutions"
             )
         rest = {name: space[name] for name in self.rest}  # type: ignore[index]
         for name, part in rest.items():
             if not isinstance(part, spaces.Box | spaces.MultiBinary):
-                raise ValueError(f"observe 'inputs' cannot show {name!r}, a {type(part).__name__}")
+                raise UserError(f"observe 'inputs' cannot show {name!r}, a {type(part).__name__}")
         size = features.size + sum(math.prod(part.shape) for part in rest.values())
         return spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
@@ -224,7 +229,7 @@ def base_of(venv: VecEnv) -> VecEnv:
     """The innermost vector environment; raises where observations are normalised on the way."""
     while isinstance(venv, VecEnvWrapper):
         if isinstance(venv, VecNormalize):
-            raise ValueError(
+            raise UserError(
                 "a VecNormalize lies inside: put it around Rewarded, whose reward model keeps "
                 "statistics of its own"
             )
@@ -236,19 +241,19 @@ def require_relabelling(agent: OffPolicyAlgorithm) -> None:
     """Raise where an agent would replay rewards of a discriminator that is no more."""
     name = type(agent).__name__
     if agent.n_steps > 1 or hasattr(agent.replay_buffer, "n_steps"):
-        raise ValueError(
+        raise UserError(
             f"n_steps={agent.n_steps}: an n-step buffer adds up rewards before they can be "
             "relabelled; take n_steps=1"
         )
     if not getattr(agent.replay_buffer, "relabels", False):
-        raise ValueError(
+        raise UserError(
             f"rewards in the buffer of {name} go stale while the discriminator learns: make it as "
             f"{name}(policy, env, **irrl.adapters.sb3_replay.replay(env))"
         )
 
 
 def _require_dictionary(space: spaces.Space[Any]) -> list[str]:
-    raise ValueError(
+    raise UserError(
         f"observe 'inputs' does not go with `see`, which does not say what else of {space} the "
         "policy is to see"
     )
@@ -258,5 +263,5 @@ def _ends(infos: list[dict[str, Any]], over: np.ndarray) -> list[Any]:
     """Last observations of episodes: that of `infos`, since the present one begins the next."""
     for n in over:
         if "terminal_observation" not in infos[n]:
-            raise ValueError(f"environment {n} ended without a terminal_observation in info")
+            raise UserError(f"environment {n} ended without a terminal_observation in info")
     return [infos[n]["terminal_observation"] for n in over]

@@ -18,6 +18,7 @@ from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from irrl.adapters.sb3 import Rewarded
+from irrl.errors import UserError
 from irrl.reward_model.payment import payments
 from irrl.reward_model.spaces import Parts
 
@@ -40,10 +41,10 @@ def find_rewarded(env: VecEnv) -> Rewarded:
     layer = env
     while not isinstance(layer, Rewarded):
         if not isinstance(layer, VecEnvWrapper):
-            raise ValueError("replay needs environments in irrl.adapters.sb3.Rewarded")
+            raise UserError("replay needs environments in irrl.adapters.sb3.Rewarded")
         layer = layer.venv
     if layer.model.settings.judge == "trajectory":
-        raise ValueError(
+        raise UserError(
             "a replay buffer holds transitions, not trajectories: make the reward model with "
             "judge='state' or 'final'"
         )
@@ -68,7 +69,7 @@ class Link:
     def follow(self) -> Rewarded:
         """The environments."""
         if self.env is None:
-            raise ValueError(
+            raise UserError(
                 "this replay buffer comes from a file, without a reward model: load the agent with "
                 "**irrl.adapters.sb3_replay.replay(env), or set replay_buffer.link.env"
             )
@@ -82,9 +83,9 @@ class RelabellingBuffer(ReplayBuffer):
 
     def __init__(self, *args: Any, link: Link, **options: Any) -> None:
         if options.pop("n_steps", 1) != 1 or options.pop("gamma", None) is not None:
-            raise ValueError("an n-step buffer adds up rewards before they can be relabelled")
+            raise UserError("an n-step buffer adds up rewards before they can be relabelled")
         if options.get("optimize_memory_usage"):
-            raise ValueError("optimize_memory_usage does not go with relabelling: leave it off")
+            raise UserError("optimize_memory_usage does not go with relabelling: leave it off")
         super().__init__(*args, **options)
         self.link = link
         self.labels = np.zeros((self.buffer_size, self.n_envs), np.int64)
@@ -125,6 +126,8 @@ class RelabellingBuffer(ReplayBuffer):
     def relabelled(self, rows: np.ndarray, envs: np.ndarray) -> np.ndarray:
         """What transitions, by their places in the buffer, are paid by the discriminator of now."""
         pay = self.link.follow().model.settings.pay
+        if pay == "environment":
+            return self.rewards[rows, envs]
         ended, began = self.dones[rows, envs] > 0, self.began[rows, envs]
         paid = ended if pay == "end" else np.ones(len(rows), bool)
         after = self._potential(rows, rows, envs, paid)
@@ -162,7 +165,7 @@ class RelabellingBuffer(ReplayBuffer):
             self._make_judged()
         pos, full, size, n_envs = map(int, arrays["place"])
         if (size, n_envs) != (self.buffer_size, self.n_envs):
-            raise ValueError(
+            raise UserError(
                 f"a stored buffer of {size} transitions of {n_envs} environments does not fit one "
                 f"of {self.buffer_size} of {self.n_envs}"
             )
@@ -170,9 +173,9 @@ class RelabellingBuffer(ReplayBuffer):
         for name, array, rows in found:
             like = array[rows]
             if name not in arrays:
-                raise ValueError(f"a stored buffer is damaged: {name!r} is missing")
+                raise UserError(f"a stored buffer is damaged: {name!r} is missing")
             if arrays[name].shape != like.shape or arrays[name].dtype != like.dtype:
-                raise ValueError(f"a stored buffer is of other spaces: {name!r} does not fit")
+                raise UserError(f"a stored buffer is of other spaces: {name!r} does not fit")
         for name, array, rows in found:
             array[rows] = arrays[name]
         self.pos, self.full = pos, bool(full)

@@ -7,6 +7,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from stable_baselines3.common.vec_env import VecEnv
 
 from irrl.adapters.common import last_of_info, require_plain_action, row_of
+from irrl.errors import UserError
 
 
 class GymnasiumVecEnv(VecEnv):
@@ -69,7 +70,7 @@ class GymnasiumVecEnv(VecEnv):
         elif dones.all():
             observations, _, _, _, begun = self.env.step(self._actions)
         else:
-            raise ValueError(
+            raise UserError(
                 "these environments reset with the next step, and not all at once: make them with "
                 "autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP"
             )

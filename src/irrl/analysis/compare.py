@@ -199,9 +199,10 @@ def comparison(runs: Sequence[Run]) -> dict[str, Any]:
     reward stands beside the reference.
     """
     task = one_task(list(runs))
-    primary, metrics = task.primary, task.all_columns()
-    groups = group_by_reward(runs)
+    primary, groups = task.primary, group_by_reward(runs)
     summaries = {name: [run.summary() for run in group] for name, group in groups.items()}
+    every = [summary for found in summaries.values() for summary in found]
+    metrics = [m for m in task.all_columns() if all(m in summary for summary in every)]
     finals = {name: [s[primary.name] for s in found] for name, found in summaries.items()}
     beside = standings(finals, primary.higher_is_better)
     table: dict[str, Any] = {}
@@ -236,7 +237,8 @@ def _over_seeds(values: list[float]) -> dict[str, Any]:
 
 def table_rows(result: dict[str, Any], task: Task) -> tuple[list[str], list[list[str]]]:
     """Header and cells of a comparison: mean and 95 % interval of each metric."""
-    metrics = task.all_columns()
+    found_in = result["rewards"].values()
+    metrics = [m for m in task.all_columns() if all(m in found for found in found_in)]
     header = ["reward", "seeds", *map(column_title, metrics)]
     if task.primary.threshold is not None:
         header.append(f"steps to {task.primary.threshold:g}")

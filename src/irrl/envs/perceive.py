@@ -9,6 +9,8 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
+from irrl.errors import UserError
+
 ACTION, PREDICTION = "action", "prediction"
 TARGET = "prediction.target"
 
@@ -32,7 +34,7 @@ def perceive(
     if isinstance(env, VectorEnv):
         return Perceive(env, label)
     if not isinstance(env, str):
-        raise ValueError(
+        raise UserError(
             f"env must be an id or a vector environment, got {type(env).__name__}: put it into a "
             "gymnasium.vector.SyncVectorEnv"
         )
@@ -41,7 +43,7 @@ def perceive(
     except Exception as error:  # whatever an environment of others does
         said = str(error).partition("\n")[0].rstrip(".")
         hint = "" if ":" in env else "; write 'module:NAME-v0' for one that a module registers"
-        raise ValueError(
+        raise UserError(
             f"cannot make environment {env!r}: {type(error).__name__}: {said}{hint}"
         ) from None
     return Perceive(made, label)
@@ -61,7 +63,7 @@ class Perceive(VectorWrapper):
         if isinstance(single, spaces.Dict) and set(single.spaces) == {ACTION, PREDICTION}:
             shape = single[PREDICTION].shape
             if not shape:
-                raise ValueError(f"no label can be predicted in {single[PREDICTION]}")
+                raise UserError(f"no label can be predicted in {single[PREDICTION]}")
             self.asks = True
             self.single_action_space = single[ACTION]
             self.action_space = batch_space(single[ACTION], env.num_envs)
@@ -77,7 +79,7 @@ class Perceive(VectorWrapper):
             return
         logits = np.asarray(logits)
         if logits.shape != self.predictions.shape:
-            raise ValueError(
+            raise UserError(
                 f"predictions must have shape {self.predictions.shape}, got {logits.shape}"
             )
         self.predictions = logits.astype(np.float32)

@@ -6,6 +6,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from irrl.errors import UserError
+
 FRICTION, FORCE = 0.8, 0.05
 
 
@@ -35,7 +37,7 @@ class PointMass(gymnasium.Env):
 
     def __init__(self, horizon: int = 25, render_mode: str | None = None) -> None:
         if horizon < 1:
-            raise ValueError(f"horizon must be at least 1, got {horizon}")
+            raise UserError(f"horizon must be at least 1, got {horizon}")
         self.horizon, self.render_mode = horizon, render_mode
         self.action_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
         self.observation_space = spaces.Box(-1.0, 1.0, (5,), np.float32)

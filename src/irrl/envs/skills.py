@@ -7,6 +7,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
+from irrl.errors import UserError
+
 OBSERVATION, CODE = "observation", "code"
 STREAM = 7  # of codes, apart from what an environment draws with the same seed
 
@@ -35,7 +37,7 @@ class Skills(gymnasium.Wrapper, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, codes=codes)  # with which it can be made again
         gymnasium.Wrapper.__init__(self, env)
         if isinstance(codes, bool) or not isinstance(codes, int | np.integer) or codes < 2:
-            raise ValueError(f"codes must be a whole number, at least 2, got {codes!r}")
+            raise UserError(f"codes must be a whole number, at least 2, got {codes!r}")
         self.codes = int(codes)
         self.code = 0
         self._chance = np.random.default_rng()
@@ -62,7 +64,7 @@ class Skills(gymnasium.Wrapper, RecordConstructorArgs):
     def _accept(self, code: Any) -> int:
         whole = isinstance(code, int | np.integer) and not isinstance(code, bool)
         if not whole or not 0 <= code < self.codes:
-            raise ValueError(f"code must lie in 0..{self.codes - 1}, got {code!r}")
+            raise UserError(f"code must lie in 0..{self.codes - 1}, got {code!r}")
         return int(code)
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:

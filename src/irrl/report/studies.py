@@ -156,7 +156,8 @@ def study_of(task: Task, variant: str, set_up: str, runs: Sequence[Run]) -> Stud
     online = {n: v for n, v in finals.items() if is_reward(n) and not n.endswith(ORACLE)}
     beside = standings(online, primary.higher_is_better)
     anchors = {n: a for n in online if (a := anchor_of(task, n, groups[n][0])) is not None}
-    others = [m for m in task.columns if m != "seconds"]
+    summaries = [run.summary() for run in runs]
+    others = [m for m in task.columns if "seconds" not in m and all(m in s for s in summaries)]
     rows = []
     for label, group in groups.items():
         final = mean_estimate(finals[label])

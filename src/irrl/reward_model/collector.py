@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from irrl.ensembles import log_mean_exp
+from irrl.errors import UserError
 from irrl.reward_model.labels import NOT_TOLD, Told, as_labels
 from irrl.reward_model.model import RewardModel
-from irrl.reward_model.payment import payments
+from irrl.reward_model.payment import is_paid, payments
 from irrl.reward_model.posteriors import Posteriors
 from irrl.reward_model.running import Running, one_after_the_other
 from irrl.reward_model.spaces import Parts, to_parts
@@ -49,7 +50,7 @@ class Collector:
         self.model, self.num_envs = model, num_envs
         self.take: Take = model.add_many if hand_over else _leave  # what whole episodes go to
         self.pay = model.settings.pay
-        self.tracked = track or self.pay != "end"
+        self.tracked = track or self.pay in ("differences", "steps")
         keeps_all = model.settings.judge != "final"
         self._running = Running(model.parts, num_envs, keeps_all, model.settings.max_episode_steps)
         self._posteriors = Posteriors(model, self._running)
@@ -64,7 +65,7 @@ class Collector:
         Where an episode has ended and none has begun, those of its end.
         """
         if not self.tracked:
-            raise ValueError("this collector keeps no posteriors: make it with track=True")
+            raise UserError("this collector keeps no posteriors: make it with track=True")
         found = self._posteriors.of_all()
         if found is None:
             return np.tile(self.model.log_prior(), (self.num_envs, 1))
@@ -119,7 +120,7 @@ class Collector:
         self._running.require_room(acted)
         parts = to_parts(self.model.parts, observations, (self.num_envs,), acted)
         told = self._told.after(labels, acted)
-        paid = ended if self.pay == "end" else acted
+        paid = is_paid(self.pay, acted, ended)
         self._require_told(told, paid | ended)
         if self.pay == "steps" and not self.model.settings.varying_length:
             self._require_one_length(self._running.lengths[ended])
@@ -157,7 +158,7 @@ class Collector:
         for length in map(int, lengths):
             usual = usual or length
             if length != usual:
-                raise ValueError(
+                raise UserError(
                     f"pay 'steps' where episodes differ in length ({usual} and {length} steps) "
                     "pays for dawdling: take pay 'differences' or 'end', or say "
                     "varying_length=True"
@@ -167,15 +168,16 @@ class Collector:
     def _require_told(self, told: np.ndarray, rows: np.ndarray) -> None:
         missing = rows & (told == NOT_TOLD)
         if missing.any():
-            when = "at the end of its episode" if self.pay == "end" else "with its first step"
-            raise ValueError(f"environment {int(missing.argmax())} told no label {when}")
+            every_step = self.pay in ("differences", "steps")
+            when = "with its first step" if every_step else "at the end of its episode"
+            raise UserError(f"environment {int(missing.argmax())} told no label {when}")
 
     def _mask(self, name: str, given: Any) -> np.ndarray:
         if given is None:
             return np.ones(self.num_envs, bool)
         mask = np.asarray(given)
         if mask.dtype != bool or mask.shape != (self.num_envs,):
-            raise ValueError(
+            raise UserError(
                 f"{name} must be a mask of shape ({self.num_envs},), got {mask.dtype} of shape "
                 f"{mask.shape}"
             )

@@ -70,14 +70,14 @@ class Discriminator(nn.Module):
             )
         if isinstance(own, nn.Module):
             if settings.ensemble != 1:
-                raise ValueError(
+                raise UserError(
                     "discriminator must be a function that makes a module, where there is an "
                     f"ensemble of {settings.ensemble}: copies of one would never disagree"
                 )
             return own
         made = own()
         if not isinstance(made, nn.Module):
-            raise ValueError(
+            raise UserError(
                 f"discriminator must be a torch.nn.Module or make one, got {type(made).__name__}"
             )
         return made
@@ -85,7 +85,7 @@ class Discriminator(nn.Module):
     def _check_members(self) -> None:
         """Refuse modules that cannot judge, before anything is trained with them."""
         if len(set(map(id, self.members))) < len(self.members):
-            raise ValueError(
+            raise UserError(
                 "discriminator makes the same module again and again: members of an ensemble must "
                 "be modules of their own"
             )
@@ -95,12 +95,12 @@ class Discriminator(nn.Module):
             with _whatever_it_does(failing), torch.enable_grad():
                 logits = self._logits(member, self.to_tensors(blank))
             if _said(logits) != (2, 3, self.labels):
-                raise ValueError(
+                raise UserError(
                     "discriminator must map observations (T, B, ...) to logits (T, B, "
                     f"{self.labels}): got {_said(logits)} where {(2, 3, self.labels)} was expected"
                 )
             if not logits.requires_grad:
-                raise ValueError("discriminator has no parameter with a gradient: it cannot learn")
+                raise UserError("discriminator has no parameter with a gradient: it cannot learn")
         if self.settings.judge == "trajectory" and self.reads_steps:
             self._check_steps({name: array[0] for name, array in blank.items()})
 
@@ -110,12 +110,12 @@ class Discriminator(nn.Module):
             log_probs, after = self.step(blank, states)
             shapes = pytree.tree_map(_said, [states, after])
         if _said(log_probs) != (len(self.members), 3, self.labels) or shapes[0] != shapes[1]:
-            raise ValueError(
+            raise UserError(
                 f"discriminator.step must give logits (B, {self.labels}) and a state like the one "
                 "it was given"
             )
         if any(_said(state)[:1] != (3,) for state in pytree.tree_leaves(states)):
-            raise ValueError(
+            raise UserError(
                 "discriminator.initial_state(n) must make tensors whose first axis is n, as many "
                 "as there are episodes"
             )
@@ -239,7 +239,7 @@ def _whatever_it_does(failing: str) -> Iterator[None]:
         yield
     except Exception as error:
         said = str(error).partition("\n")[0]
-        raise ValueError(f"discriminator {failing}: {type(error).__name__}: {said}") from None
+        raise UserError(f"discriminator {failing}: {type(error).__name__}: {said}") from None
 
 
 def _said(thing: Any) -> Any:

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from irrl.errors import UserError
+
 NOT_TOLD = -1
 
 
@@ -20,16 +22,16 @@ def as_labels(labels: Any) -> np.ndarray:
     if isinstance(labels, np.ndarray) and labels.dtype.kind == "i":
         return labels.astype(np.int64, copy=False)
     if np.ndim(labels) == 0:
-        raise ValueError(f"labels must have one for each environment, got {labels!r}")
+        raise UserError(f"labels must have one for each environment, got {labels!r}")
     found = np.full(len(labels), NOT_TOLD)
     for n, label in enumerate(labels):
         if label is None:
             continue
         value = np.asarray(label)
         if value.size != 1 or value.dtype.kind not in "iu":
-            raise ValueError(f"label must be a whole number, got {label!r} of environment {n}")
+            raise UserError(f"label must be a whole number, got {label!r} of environment {n}")
         if not 0 <= value.item() < 2**63:
-            raise ValueError(f"label {value.item()} of environment {n} is out of range")
+            raise UserError(f"label {value.item()} of environment {n} is out of range")
         found[n] = value.item()
     return found
 
@@ -37,10 +39,10 @@ def as_labels(labels: Any) -> np.ndarray:
 def require_in_range(labels: np.ndarray, count: int) -> None:
     """Raise unless labels are whole numbers from 0 on, ``count`` of them."""
     if labels.dtype.kind not in "iu" or labels.ndim != 1:
-        raise ValueError(f"label must be a whole number, got {labels[0]!r}")
+        raise UserError(f"label must be a whole number, got {labels[0]!r}")
     wrong = labels[(labels < 0) | (labels >= count)]
     if wrong.size:
-        raise ValueError(f"label {wrong[0]} is out of range: 0..{count - 1}")
+        raise UserError(f"label {wrong[0]} is out of range: 0..{count - 1}")
 
 
 class Told:
@@ -63,19 +65,19 @@ class Told:
             return before
         told = as_labels(labels)
         if told.shape != (self.num_envs,):
-            raise ValueError(f"labels must have shape ({self.num_envs},), got {told.shape}")
+            raise UserError(f"labels must have shape ({self.num_envs},), got {told.shape}")
         now = rows & (told != NOT_TOLD)
         wrong = now & ((told < 0) | (told >= self.count))
         if wrong.any():
             culprit = int(wrong.argmax())
-            raise ValueError(
+            raise UserError(
                 f"label {told[culprit]} of environment {culprit} is out of range: "
                 f"0..{self.count - 1}"
             )
         changed = now & (before != NOT_TOLD) & (before != told)
         if changed.any():
             culprit = int(changed.argmax())
-            raise ValueError(
+            raise UserError(
                 f"the label of environment {culprit} changed within an episode, from "
                 f"{before[culprit]} to {told[culprit]}"
             )

@@ -67,12 +67,12 @@ class RewardModel:
         **settings: Any,
     ) -> None:
         if isinstance(labels, bool) or not isinstance(labels, int | np.integer) or labels < 2:
-            raise ValueError(f"labels must be a whole number, at least 2, got {labels!r}")
+            raise UserError(f"labels must be a whole number, at least 2, got {labels!r}")
         self.parts = as_parts(observation_space)
         self.labels = int(labels)
         self.settings = Settings.from_json(settings)
         if not isinstance(self.settings.prior, str) and len(self.settings.prior) != labels:
-            raise ValueError(
+            raise UserError(
                 f"prior must have a probability for each of {labels} labels, got "
                 f"{len(self.settings.prior)}"
             )
@@ -89,10 +89,10 @@ class RewardModel:
 
     def _accept_oracle(self, oracle: "RewardModel") -> Discriminator:
         if not isinstance(oracle, RewardModel):
-            raise ValueError(f"oracle must be a RewardModel, got {type(oracle).__name__}")
+            raise UserError(f"oracle must be a RewardModel, got {type(oracle).__name__}")
         self.require_like(oracle.parts, oracle.labels, "the oracle")
         if oracle.settings.judge != self.settings.judge:
-            raise ValueError(
+            raise UserError(
                 f"the oracle judges {oracle.settings.judge!r}, this model {self.settings.judge!r}"
             )
         return frozen(oracle.discriminator)
@@ -100,12 +100,12 @@ class RewardModel:
     def require_like(self, parts: Mapping[str, Part], labels: int, whose: str) -> None:
         """Raise unless something is for the same observations and labels."""
         if dict(parts) != self.parts:
-            raise ValueError(
+            raise UserError(
                 f"{whose} is of another observation space: {said_parts(parts)}, expected "
                 f"{said_parts(self.parts)}"
             )
         if labels != self.labels:
-            raise ValueError(f"{whose} has {labels} labels, expected {self.labels}")
+            raise UserError(f"{whose} has {labels} labels, expected {self.labels}")
 
     # --- the prior and the reward ---
 
@@ -188,7 +188,7 @@ class RewardModel:
         """Take in a whole episode, with its first and its last observation."""
         parts, length = self._episode(observations)
         if length < 2:
-            raise ValueError("an episode must have its first and its last observation, got one")
+            raise UserError("an episode must have its first and its last observation, got one")
         self.add_many(parts, np.array([length]), np.array([label]))
 
     def add_many(self, observations: Parts, lengths: np.ndarray, labels: np.ndarray) -> None:
@@ -217,7 +217,7 @@ class RewardModel:
     def batches_due(self) -> float:
         """How many batches the new episodes call for."""
         new = self.new[self.settings.judge == "state"]
-        return new * (self.settings.samples_per_episode or 1) / self.settings.batch_size
+        return new * (self.settings.samples_per_episode or 1) / (self.settings.batch_size or 1)
 
     def learn(self) -> dict[str, float]:
         """Learn from stored episodes, as many batches as the new ones call for; say how it went."""

@@ -7,7 +7,7 @@ def payments(pay: str, potential: np.ndarray, before: np.ndarray, ended: np.ndar
     """What one more action of each of several episodes is paid.
 
     Args:
-        pay: ``"end"``, ``"differences"`` or ``"steps"``.
+        pay: ``"end"``, ``"differences"``, ``"steps"``, or ``"environment"``, which pays itself.
         potential: reward of all that was seen so far, the new observation included.
         before: the same before it; zero after the first observation, which no action led to: then
             differences add up to the reward of the end.
@@ -16,11 +16,29 @@ def payments(pay: str, potential: np.ndarray, before: np.ndarray, ended: np.ndar
     Returns:
         Payments, of the shape of all these.
     """
+    if pay == "environment":
+        return np.zeros_like(potential)
     if pay == "end":
         return np.where(ended, potential, 0.0)
     if pay == "differences":
         return potential - before
     return potential
+
+
+def is_paid(pay: str, acted: np.ndarray, ended: np.ndarray) -> np.ndarray:
+    """Which actions are paid at all.
+
+    Args:
+        pay: as above.
+        acted: which environments took one.
+        ended: whether the episode ends here.
+
+    Returns:
+        A mask of their shape.
+    """
+    if pay == "environment":
+        return np.zeros_like(acted)
+    return acted & ended if pay == "end" else acted
 
 
 def payments_of_episode(pay: str, potentials: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from irrl.errors import UserError
 from irrl.reward_model.spaces import Part, Parts
 from irrl.reward_model.store import Batch
 
@@ -28,7 +29,7 @@ class Running:
         """Raise where an episode has been going on for too long."""
         longest = int(np.where(rows, self.lengths, 0).argmax())
         if rows[longest] and self.lengths[longest] > self.max_steps:
-            raise ValueError(
+            raise UserError(
                 f"the episode of environment {longest} has no end after {self.max_steps:,} steps: "
                 "give it a time limit, or raise max_episode_steps"
             )
@@ -37,7 +38,7 @@ class Running:
         """Raise where an environment has no episode."""
         idle = rows & (self.lengths == 0)
         if idle.any():
-            raise ValueError(
+            raise UserError(
                 f"step before begin: environment {int(idle.argmax())} has no episode under way"
             )
 

@@ -9,6 +9,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
+from irrl.errors import UserError
 from irrl.nn.models import Arrays
 from irrl.reward_model.discriminator import Discriminator, Make
 from irrl.reward_model.spaces import from_json, to_json
@@ -66,9 +67,9 @@ def read(path: Path) -> tuple[Arrays, dict[str, Any]]:
         state = json.loads(header) if header else None
     except (OSError, SafetensorError, TypeError, ValueError) as error:
         said = str(error).partition("\n")[0]
-        raise ValueError(f"{path} is not a saved reward model: {said}") from None
+        raise UserError(f"{path} is not a saved reward model: {said}") from None
     if not isinstance(state, dict):
-        raise ValueError(f"{path} is not a saved reward model: its header says nothing of one")
+        raise UserError(f"{path} is not a saved reward model: its header says nothing of one")
     return arrays, state
 
 
@@ -81,17 +82,17 @@ def load(
         parts, labels = from_json(state["parts"]), state["labels"]
         its_oracle = state["oracle"]
         if state["own"] and discriminator is None:
-            raise ValueError("it has a discriminator of its own: give that module again")
+            raise UserError("it has a discriminator of its own: give that module again")
         if its_oracle and its_oracle["own"] and oracle is None:
-            raise ValueError("its oracle has a discriminator of its own: give that model again")
+            raise UserError("its oracle has a discriminator of its own: give that model again")
         if its_oracle and oracle is None:
             oracle = kind(parts, labels, **its_oracle["settings"])
         model = kind(parts, labels, discriminator, oracle, **state["settings"])
         model.restore(arrays, state)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is a damaged reward model: {error}") from None
+        raise UserError(f"{path} is a damaged reward model: {error}") from None
     except ValueError as error:
-        raise ValueError(f"{path} cannot be loaded: {error}") from None
+        raise UserError(f"{path} cannot be loaded: {error}") from None
     return model
 
 
@@ -101,7 +102,7 @@ def restore(model: "RewardModel", arrays: Arrays, state: Mapping[str, Any]) -> N
         _require_alike(model, state)
         updates, *new = (int(count) for count in state["counts"])
         if len(new) != 2 or min(updates, *new) < 0:
-            raise ValueError("the saved reward model is damaged: its counts do not fit")
+            raise UserError("the saved reward model is damaged: its counts do not fit")
         has_store = bool(state["has_store"])
         counts = _label_counts(model, arrays)
         stores = {name: _store(model, name, arrays if has_store else None) for name in STORES}
@@ -114,7 +115,7 @@ def restore(model: "RewardModel", arrays: Arrays, state: Mapping[str, Any]) -> N
             model.discriminator.restore(before)
             raise
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"the saved reward model is damaged: {error}") from None
+        raise UserError(f"the saved reward model is damaged: {error}") from None
     model.store, model.held_out = stores["store"], stores["held_out"]
     model.label_counts, model.updates, model.new = counts, updates, (new[0], new[1])
     model.revision += 1
@@ -124,20 +125,20 @@ def _require_alike(model: "RewardModel", state: Mapping[str, Any]) -> None:
     model.require_like(from_json(state["parts"]), state["labels"], "the saved reward model")
     judge, its = model.settings.judge, state["settings"]["judge"]
     if judge != its:
-        raise ValueError(f"the saved reward model judges {its!r}, this one {judge!r}")
+        raise UserError(f"the saved reward model judges {its!r}, this one {judge!r}")
     if state["own"] != model.discriminator.is_own:
         with_own = "was saved with a discriminator of its own: give that module again"
         without = "was saved with the default discriminator: leave yours out"
-        raise ValueError(f"the saved reward model {with_own if state['own'] else without}")
+        raise UserError(f"the saved reward model {with_own if state['own'] else without}")
     if (state["oracle"] is None) != (model.oracle is None):
         does = "pays by an oracle" if state["oracle"] else "has no oracle"
-        raise ValueError(f"the saved reward model {does}, unlike this one")
+        raise UserError(f"the saved reward model {does}, unlike this one")
 
 
 def _label_counts(model: "RewardModel", arrays: Arrays) -> np.ndarray:
     counts = arrays["label_counts"]
     if counts.shape != (model.labels,) or counts.dtype != np.int64 or (counts < 0).any():
-        raise ValueError("the saved reward model is damaged: its label_counts do not fit")
+        raise UserError("the saved reward model is damaged: its label_counts do not fit")
     return counts.copy()
 
 
@@ -146,7 +147,7 @@ def _store(model: "RewardModel", name: str, arrays: Arrays | None) -> EpisodeSto
     if arrays is not None:
         made.restore(_below(f"{name}.", arrays))
         if len(made) and not 0 <= made.labels.min() <= made.labels.max() < model.labels:
-            raise ValueError("stored episodes are damaged: a label is out of range")
+            raise UserError("stored episodes are damaged: a label is out of range")
     return made
 
 
@@ -154,7 +155,7 @@ def _refill(discriminator: Discriminator, arrays: Arrays, optimiser: bool) -> No
     expected = set(discriminator.to_arrays(optimiser))
     given = {name for name in arrays if name.startswith(WEIGHTS)}
     if odd := sorted(expected ^ given):
-        raise ValueError(
+        raise UserError(
             "the saved reward model has another discriminator: "
             f"{odd[0]} is only in {'it' if odd[0] in given else 'this one'}"
         )

@@ -14,15 +14,15 @@ from irrl.rewards import reward as find_reward
 
 MODES = ("labels", "skills")
 JUDGES = ("trajectory", "state", "final")
-PAYMENTS = ("end", "differences", "steps")
+PAYMENTS = ("end", "differences", "steps", "environment")
 PRIORS = ("uniform", "counted")
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     # The label is the environment's: what an episode says of it does not depend on the policy
     # that looked, and all past episodes serve.
-    "labels": {"judge": "trajectory", "store": 50_000, "samples_per_episode": 16},
+    "labels": {"judge": "trajectory", "store": 50_000, "samples_per_episode": 8, "batch_size": 128},
     # The label is the policy's: what an episode says of it holds for the present policy only.
-    "skills": {"judge": "final", "store": 2_048, "samples_per_episode": 32},
+    "skills": {"judge": "final", "store": 2_048, "samples_per_episode": 32, "batch_size": 256},
 }
 
 
@@ -36,7 +36,8 @@ class Settings:
         judge: what the discriminator reads: the whole ``"trajectory"`` (default for labels), each
             ``"state"``, or the ``"final"`` one (default for skills).
         pay: at the ``"end"``, as ``"differences"`` of the reward from step to step, whose sum is
-            the end's, or at all ``"steps"``, as DIAYN does.
+            the end's, or at all ``"steps"``, as DIAYN does; ``"environment"`` leaves paying to it,
+            for a comparison: the discriminator learns and only watches.
         reward: a name of `irrl.REWARDS`, or ``"module:function"``.
         prior: of the labels: ``"uniform"``, ``"counted"``, or a probability for each.
         ensemble: number of discriminators, read as their mixture; 2 for ``"disdain"``.
@@ -74,7 +75,7 @@ class Settings:
     frequencies: int = 3
     normalise: bool = True
     learning_rate: float = 1e-3
-    batch_size: int = 256
+    batch_size: int | None = None
     samples_per_episode: int | None = None
     store: int | None = None
     held_out: float = 0.1
@@ -125,6 +126,11 @@ class Settings:
             )
         if self.ensemble == 1 and (self.reward_fn().needs_ensemble or self.bonus):
             raise UserError("ensemble must be 2 or more: one discriminator cannot disagree")
+
+    @property
+    def ends_are_final(self) -> bool:
+        """Whether nothing is to be expected after an end: where it was paid for all there was."""
+        return self.pay in ("end", "differences")
 
     def reward_fn(self, validate: bool = True) -> Reward:
         """The reward of that name."""

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
+from irrl.errors import UserError
+
 WHOLE = "observation"
 FAR = 1e6  # bounds beyond say that there are none
 
@@ -50,10 +52,10 @@ def parts_of(space: spaces.Space[Any]) -> dict[str, Part]:
         else:
             new = {str(name): _part(str(name), inner)}
         if twice := set(new) & set(found):
-            raise ValueError(f"observation_space has two entries {min(twice)!r}")
+            raise UserError(f"observation_space has two entries {min(twice)!r}")
         found |= new
     if not found:
-        raise ValueError("observation_space is an empty dictionary: there is nothing to judge")
+        raise UserError("observation_space is an empty dictionary: there is nothing to judge")
     return found
 
 
@@ -62,7 +64,7 @@ def as_parts(observed: spaces.Space[Any] | Mapping[str, Part]) -> dict[str, Part
     if isinstance(observed, spaces.Space):
         return parts_of(observed)
     if not isinstance(observed, Mapping) or not observed:
-        raise ValueError(
+        raise UserError(
             f"observation_space must be a Gymnasium space, got {type(observed).__name__}"
         )
     return dict(observed)
@@ -85,7 +87,7 @@ def _part(name: str, space: spaces.Space[Any]) -> Part:
     if isinstance(space, spaces.MultiBinary):
         size = int(np.prod(space.shape))
         return Part(tuple(space.shape), "int8", low=(0.0,) * size, high=(1.0,) * size)
-    raise ValueError(
+    raise UserError(
         f"observation_space: a discriminator cannot read {name!r}, a {type(space).__name__}; it "
         "reads Box, Discrete, MultiDiscrete, MultiBinary and dictionaries of these"
     )
@@ -138,7 +140,7 @@ def to_parts(
     for name, part in parts.items():
         array = np.asarray(_entry(observations, name))
         if array.shape != lead + part.shape:
-            raise ValueError(
+            raise UserError(
                 f"observation {name!r} has shape {array.shape}, expected {lead + part.shape}"
             )
         if rows is not None and not rows.all():
@@ -151,21 +153,21 @@ def to_parts(
 def _cast(name: str, part: Part, array: np.ndarray, where: Callable[[np.ndarray], str]) -> Any:
     """An array of the type of its part, writable; raises where that would change a number."""
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"observation {name!r} holds {array.dtype}, no numbers")
+        raise UserError(f"observation {name!r} holds {array.dtype}, no numbers")
     with np.errstate(over="ignore", invalid="ignore"):
         cast = np.require(array, part.dtype, ["C", "W"])
     if cast.dtype.kind == "f":
         finite = np.isfinite(cast)
         if not finite.all():
-            raise ValueError(f"observation {name!r} holds NaN or infinity{where(~finite)}")
+            raise UserError(f"observation {name!r} holds NaN or infinity{where(~finite)}")
     elif cast.dtype != array.dtype and not np.array_equal(cast, array):
         changed = where(cast != array)
-        raise ValueError(f"observation {name!r} holds what is no {part.dtype}{changed}")
+        raise UserError(f"observation {name!r} holds what is no {part.dtype}{changed}")
     if part.sizes:
         cast = cast - np.reshape(part.start, part.shape)
         outside = (cast < 0) | (cast >= np.reshape(part.sizes, part.shape))
         if outside.any():
-            raise ValueError(f"observation {name!r} lies outside of its space{where(outside)}")
+            raise UserError(f"observation {name!r} lies outside of its space{where(outside)}")
     return cast
 
 
@@ -181,7 +183,7 @@ def length_of(parts: Mapping[str, Part], observations: Any) -> int:
     """Of observations with one leading axis, how long it is."""
     shape = np.shape(_entry(observations, next(iter(parts))))
     if not shape or not shape[0]:
-        raise ValueError("an episode must have observations along its first axis, got none")
+        raise UserError("an episode must have observations along its first axis, got none")
     return shape[0]
 
 
@@ -190,18 +192,18 @@ def require_stored(parts: Mapping[str, Part], stored: Mapping[str, np.ndarray]) 
     for name, part in parts.items():
         array = stored[name]
         if array.shape[1:] != part.shape or array.dtype != np.dtype(part.dtype):
-            raise ValueError(f"stored observations {name!r} are of another space")
+            raise UserError(f"stored observations {name!r} are of another space")
         outside = bool(part.sizes) and (
             (array < 0).any() or (array >= np.reshape(part.sizes, part.shape)).any()
         )
         if outside or not np.isfinite(array).all():
-            raise ValueError(f"stored observations {name!r} are damaged: no such values are there")
+            raise UserError(f"stored observations {name!r} are damaged: no such values are there")
 
 
 def _entry(observations: Any, name: str) -> Any:
     if not isinstance(observations, Mapping):
         if name != WHOLE:
-            raise ValueError(
+            raise UserError(
                 f"observations must be a dictionary with {name!r}, got "
                 f"{type(observations).__name__}"
             )
@@ -210,5 +212,5 @@ def _entry(observations: Any, name: str) -> Any:
         return observations[name]
     first, _, rest = name.partition("/")
     if not rest or first not in observations:
-        raise ValueError(f"observations have no {name!r}, only {', '.join(map(str, observations))}")
+        raise UserError(f"observations have no {name!r}, only {', '.join(map(str, observations))}")
     return _entry(observations[first], rest)

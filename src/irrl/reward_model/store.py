@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from irrl.errors import UserError
 from irrl.reward_model.spaces import Part, Parts, require_stored
 
 
@@ -103,9 +104,9 @@ class EpisodeStore:
         observations = {name: arrays[f"observations.{name}"] for name in self._arrays}
         for array in (lengths, labels):
             if array.dtype != np.int64 or array.ndim != 1 or len(array) != len(labels):
-                raise ValueError("stored episodes are damaged: lengths or labels do not fit")
+                raise UserError("stored episodes are damaged: lengths or labels do not fit")
         if any(len(a) != lengths.sum() for a in observations.values()) or (lengths < 1).any():
-            raise ValueError("stored episodes are damaged: their lengths do not fit")
+            raise UserError("stored episodes are damaged: their lengths do not fit")
         require_stored(self.parts, observations)
         self._arrays = {n: np.zeros((0, *a.shape[1:]), a.dtype) for n, a in observations.items()}
         self._used = 0

@@ -9,7 +9,7 @@ from irrl.tasks.gym.config import OF_REWARD_MODEL, GymConfig, seen_part
 def test_what_is_left_open_follows_the_mode():
     skills, labels = GymConfig(), GymConfig(mode="labels")
     assert (skills.judge, skills.store, skills.samples_per_episode) == ("final", 2_048, 32)
-    assert (labels.judge, labels.store, labels.samples_per_episode) == ("trajectory", 50_000, 16)
+    assert (labels.judge, labels.store, labels.samples_per_episode) == ("trajectory", 50_000, 8)
     assert GymConfig(reward="disdain").ensemble_size == 2
 
 

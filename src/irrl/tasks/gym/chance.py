@@ -3,9 +3,11 @@
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import spaces
 
 from irrl.runs.seeding import stream
 
@@ -23,9 +25,14 @@ def set_generators(seed: int) -> None:
 
 
 @contextmanager
-def generators_aside(seed: int) -> Iterator[None]:
-    """Other chance for a while; afterwards all generators stand where they stood."""
+def generators_aside(seed: int, actions: spaces.Space[Any]) -> Iterator[None]:
+    """Other chance for a while; afterwards all generators stand where they stood.
+
+    ``actions`` is the agent's space of actions: one that explores draws from its generator.
+    """
     before = random.getstate(), np.random.get_state()
+    of_actions = actions.np_random.bit_generator
+    state = of_actions.state
     with torch.random.fork_rng(devices=[]):
         set_generators(seed)
         try:
@@ -33,3 +40,4 @@ def generators_aside(seed: int) -> Iterator[None]:
         finally:
             random.setstate(before[0])
             np.random.set_state(before[1])
+            of_actions.state = state

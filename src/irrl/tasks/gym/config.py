@@ -12,7 +12,7 @@ ON_POLICY = ("ppo", "a2c", "recurrent-ppo")
 OFF_POLICY = ("dqn", "sac", "td3")
 AGENTS = (*ON_POLICY, *OFF_POLICY)
 JUDGES = ("trajectory", "state", "final")
-PAYMENTS = ("end", "differences", "steps")
+PAYMENTS = ("end", "differences", "steps", "environment")
 OBSERVED = ("raw", "inputs")
 OF_REWARD_MODEL = {
     "mode": "mode",
@@ -65,7 +65,10 @@ class GymConfig(Config):
     judge: str | None = setting(
         None, "trajectory, state or final; trajectory for labels, final for skills if left open"
     )
-    pay: str = setting("end", "when rewards are paid: end, differences or steps")
+    pay: str = setting(
+        "end",
+        "when rewards are paid: end, differences, steps; environment: its own, for a comparison",
+    )
     prior: str = setting("uniform", "of the labels: uniform or counted")
     ensemble_size: int | None = setting(
         None, "number of discriminators; 2 where there is a bonus, else 1 if left open"
@@ -79,9 +82,12 @@ class GymConfig(Config):
     pixels: str = setting("contrast", "how images are seen: contrast, standardised or raw")
     frequencies: int = setting(3, "of Fourier features of small vectors")
     discriminator_learning_rate: float = setting(1e-3, "step size of the discriminator's Adam")
-    discriminator_batch_size: int = setting(256, "episodes in a batch of the discriminator")
+    discriminator_batch_size: int | None = setting(
+        None,
+        "episodes in a batch of the discriminator; 128 for labels, 256 for skills if left open",
+    )
     samples_per_episode: int | None = setting(
-        None, "episodes learned from for each new one; 16 for labels, 32 for skills if left open"
+        None, "episodes learned from for each new one; 8 for labels, 32 for skills if left open"
     )
     store: int | None = setting(
         None, "newest episodes to learn from; 50,000 for labels, 2,048 for skills if left open"
@@ -129,7 +135,8 @@ class GymConfig(Config):
         self.fill("judge", "final" if self.mode == "skills" else "trajectory")
         self.require_known(judge=JUDGES)
         self.fill("ensemble_size", 2 if self.reward_fn().needs_ensemble or self.bonus_weight else 1)
-        self.fill("samples_per_episode", {"state": 2}.get(str(self.judge), self._by_mode(16, 32)))
+        self.fill("samples_per_episode", {"state": 2}.get(str(self.judge), self._by_mode(8, 32)))
+        self.fill("discriminator_batch_size", self._by_mode(128, 256))
         self.fill("store", self._by_mode(50_000, 2_048))
         self.require(
             "steps envs batch_size rollout n_epochs buffer_size gradient_steps evaluate_episodes "

@@ -92,7 +92,7 @@ def play_episodes(
             envs, model, label_path(config, described), described.see, config.observe, False
         )
         found: list[Episode] = []
-        with generators_aside(seed):
+        with generators_aside(seed, agent.action_space):
             while len(found) < count:
                 found += play_round(config, agent, rewarded, first_code=len(found))
         return found[:count]

@@ -5,6 +5,7 @@ run's seed and the segment, and all generators likewise. Whatever an environment
 run that was stopped and resumed goes on as one that was not.
 """
 
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,10 +46,17 @@ class Learner:
     segment: int = -1  # none begun yet
     observed: int = -1  # the last step at which it was looked at
     since: dict[str, float] = field(default_factory=dict)  # sums since the last row
+    cpu_before: float = 0.0  # seconds of the processor, before this process
+    cpu_at_start: float = field(default_factory=time.process_time)
 
     @property
     def step(self) -> int:
         return int(self.agent.num_timesteps)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Time of the processor spent so far, over all resumptions."""
+        return self.cpu_before + time.process_time() - self.cpu_at_start
 
     def begin_segment(self) -> None:
         """Environments and chance as this segment has them, whatever went before."""
@@ -95,6 +103,7 @@ class Learner:
             "reward_model": state,
             "segment": self.segment,
             "since": self.since,
+            "cpu_seconds": self.cpu_seconds,
         }
 
     def close(self) -> None:
@@ -157,6 +166,7 @@ def restore(learner: Learner, checkpoint: Checkpoint) -> None:
         learner.model.restore(_below("reward_model.", arrays), state["reward_model"])
         agents.restore(learner.agent, _below("agent.", arrays), state["agent"])
         learner.segment, learner.since = int(state["segment"]), dict(state["since"])
+        learner.cpu_before = float(state["cpu_seconds"])
     except UserError:
         raise
     except (KeyError, TypeError, ValueError) as error:

@@ -97,7 +97,7 @@ def pictured(learner: Learner, episodes: int, seed: int) -> list[Walk]:
     if config.mode == "skills":
         env = Skills(env, config.codes)
     found = []
-    with generators_aside(seed_of(seed, "evaluation")):
+    with generators_aside(seed_of(seed, "evaluation"), agent.action_space):
         for number in range(episodes):
             options = {CODE: number % config.codes} if config.mode == "skills" else None
             first = seed_of(seed, "evaluation", number)

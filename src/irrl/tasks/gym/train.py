@@ -62,7 +62,8 @@ def train(run: Run, learner: Learner) -> Metrics:
             if observe(run, learner):
                 learner.begin_segment()
         metrics = evaluate_now(config, learner.described, learner.agent, learner.model)
-        return run.finish({**metrics, "steps": learner.step, "seconds": run.seconds})
+        cost = {"steps": learner.step, "seconds": run.seconds, "cpu_seconds": learner.cpu_seconds}
+        return run.finish({**metrics, **cost})
     finally:
         learner.close()
 

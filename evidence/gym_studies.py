@@ -1,0 +1,88 @@
+"""The studies of environments that are not ours: rewards side by side, and peers' rows."""
+
+from typing import NamedTuple
+
+FIVE = "clipped-linear,clipped-log,linear,log,accuracy"
+PERCEPTION = "gym --preset perception"
+SOURCE = "https://arxiv.org/abs/2505.06182"
+
+
+class Peer(NamedTuple):
+    """A row of the table that ap_gym's authors publish for CircleSquare."""
+
+    method: str
+    steps: str
+    accuracy: str
+
+
+PEERS = (
+    Peer("CrossQ, transformer", "250k", "96.7"),
+    Peer("SAC, transformer", "250k", "94.7"),
+    Peer("HAM (REINFORCE)", "250k", "54.1"),
+    Peer("CrossQ, transformer", "1M", "99.1"),
+    Peer("SAC, transformer", "1M", "98.2"),
+    Peer("CrossQ-LSTM / SAC-LSTM", "1M", "81.5 / 77.8 (± 15)"),
+    Peer("PPO, transformer", "10M", "78.6 ± 4.8"),
+    Peer("HAM (REINFORCE)", "10M", "51.8"),
+    Peer("random / fixed grid", "1M", "69.6 / 73.3"),
+)
+
+# Name -> title, what it is, flags of `irrl compare`, hours on two cores.
+GYM_STUDIES = {
+    "gym-circle-square": (
+        "Somebody else's environment: CircleSquare of ap_gym, five rewards",
+        "A circle or a square in 28 x 28 pixels, seen through 5 x 5. Stock PPO of "
+        "Stable-Baselines3 with a reward model for trajectories, 250,000 steps. The environment "
+        "scores the last of the predictions that are handed to it (after 16 glimpses) by itself.",
+        f"{PERCEPTION} --rewards {FIVE} --seeds 5",
+        0.3,
+    ),
+    "gym-circle-square-own-reward": (
+        "The peer in the same trainer: CircleSquare's own reward",
+        "The same agent, paid by the environment: minus the loss of the prediction at every step. "
+        "The discriminator learns as before and makes the predictions, but pays nothing.",
+        f"{PERCEPTION} --rewards clipped-linear --pay environment --seeds 5",
+        0.1,
+    ),
+    "gym-circle-square-standardised": (
+        "CircleSquare: each pixel standardised by itself",
+        "What the discriminator and the policy see: pixels less their mean over all that was seen, "
+        "in standard deviations, in place of deviations from the mean of each glimpse.",
+        f"{PERCEPTION} --rewards clipped-linear --pixels standardised --seeds 5",
+        0.1,
+    ),
+    "gym-circle-square-raw": (
+        "CircleSquare: raw pixels",
+        "The same with pixels as they are.",
+        f"{PERCEPTION} --rewards clipped-linear --pixels raw --seeds 5",
+        0.1,
+    ),
+    "gym-circle-square-by-hand": (
+        "CircleSquare: a feature made by hand",
+        "Raw pixels, and beside them the glimpse less its mean, times ten: what the prototype "
+        "had. `PYTHONPATH=evidence` for the environment that adds it.",
+        f"{PERCEPTION} --rewards clipped-linear --pixels raw --env by_hand:ByHand-v0 --seeds 5",
+        0.1,
+    ),
+    "gym-point-mass": (
+        "Skills of a point mass, 32 codes",
+        "PPO of Stable-Baselines3 with a reward model for final states; a million steps, the "
+        "`fast` preset.",
+        "gym --rewards clipped-linear,clipped-log,accuracy --seeds 5",
+        0.2,
+    ),
+    "gym-point-mass-128": (
+        "Skills of a point mass, 128 codes",
+        "The same with four times as many codes, for two million steps.",
+        "gym --rewards clipped-linear --codes 128 --steps 2000000 --evaluate-episodes 512 "
+        "--seeds 5",
+        0.1,
+    ),
+    "gym-four-rooms": (
+        "Four rooms with networks in place of tables",
+        "The `four-rooms` preset: 128 codes, 20 steps, PPO. With tables of Q values the clipped "
+        "linear reward learns ~90 skills.",
+        "gym --preset four-rooms --rewards clipped-linear,clipped-log --seeds 5",
+        0.2,
+    ),
+}

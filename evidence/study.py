@@ -1,0 +1,57 @@
+"""What a study is, and what its table shows."""
+
+from typing import NamedTuple
+
+
+class Columns(NamedTuple):
+    """What a task's tables show: metrics and their titles; the first is the primary metric."""
+
+    metrics: tuple[str, ...]
+    titles: tuple[str, ...]
+
+
+COLUMNS = {
+    "skills": Columns(
+        ("n_skills", "n_skills_greedy", "cells_reached"), ("n skills", "greedy", "cells reached")
+    ),
+    "digits": Columns(
+        ("accuracy_percent", "test_accuracy_percent", "glimpses"),
+        ("validation %", "test %", "glimpses"),
+    ),
+    "gym": Columns(
+        ("n_skills", "accuracy_percent", "cpu_seconds"),
+        ("n skills", "codes told %", "CPU seconds"),
+    ),
+    "labels": Columns(
+        ("accuracy_percent", "environment_final_accuracy_percent", "cpu_seconds"),
+        ("labels told %", "final accuracy by the environment %", "CPU seconds"),
+    ),
+    "counting": Columns(
+        ("accuracy_percent", "well_founded_percent", "moves"),
+        ("right %", "right and well-founded %", "moves"),
+    ),
+}
+
+
+class Study(NamedTuple):
+    """Runs of `irrl compare`, and how they are shown."""
+
+    title: str
+    text: str
+    flags: str
+    authors: dict[str, str] | None = None
+    hours: float = 0.0  # on two cores, where it is long
+    epoch_by_epoch: bool = False  # short runs: show how each went, not only how it ended
+    along: str | None = None  # whose curve of the authors' to follow
+
+    @property
+    def command(self) -> str:
+        return f"irrl compare {self.flags}"
+
+    @property
+    def task(self) -> str:
+        return self.flags.split()[0]
+
+    @property
+    def columns(self) -> Columns:
+        return COLUMNS["labels" if "--preset perception" in self.flags else self.task]
