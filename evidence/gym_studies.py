@@ -85,4 +85,11 @@ GYM_STUDIES = {
         "gym --preset four-rooms --rewards clipped-linear,clipped-log --seeds 5",
         0.2,
     ),
+    "gym-four-rooms-bonus": (
+        "Four rooms with networks, and a bonus for disagreement",
+        "The same with two discriminators, and five times their disagreement (DISDAIN's bonus) "
+        "beside the clipped linear reward.",
+        "gym --preset four-rooms --rewards clipped-linear --bonus-weight 5 --seeds 5",
+        0.1,
+    ),
 }
