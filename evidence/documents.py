@@ -2,6 +2,7 @@
 
 import json
 
+from gym_tables import circle_square_section, gym_block
 from readme import counting_block, digits_block, fill, skills_block
 from studies import FAST, RESULTS, ROOT, STUDIES
 from tables import (
@@ -35,6 +36,8 @@ def readme_text(readme: str) -> str:
         readme = fill(readme, "digits", digits_block())
     if is_there("counting"):
         readme = fill(readme, "counting", counting_block())
+    if all(map(is_there, ("gym-circle-square", "gym-point-mass"))):
+        readme = fill(readme, "gym", gym_block())
     return readme
 
 
@@ -63,6 +66,8 @@ def results_text() -> str:
                 parts.append(f"\nValidation accuracy after each epoch:\n\n{epochs_table(name)}")
             if study.along:
                 parts.append(f"\nOn the way:\n\n{along_table(name, study.along)}")
+    if is_there("gym-circle-square"):
+        parts.append(circle_square_section())
     if (RESULTS / "digits-play.png").exists():
         parts.append(
             "\n## Where they look\n\nThe same canvases, drawn by chance, looked at by RAM after "

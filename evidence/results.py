@@ -9,6 +9,7 @@ Runs go to `runs/results/`; what is finished is not run again.
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,7 @@ def main() -> None:
         irrl("noise", "theory", "-o", "results/noise-theory.png")
         look_at_digits()
         look_at_counting()
+        look_at_skills()
     write_documents()
 
 
@@ -95,6 +97,12 @@ def look_at_counting() -> None:
         keep_sheet("counting-play.png", *runs, "--episodes", "3")
 
 
+def look_at_skills() -> None:
+    runs = [f"runs/results/gym-point-mass/{name}/seed-0" for name in THREE.split(",")]
+    if all((ROOT / run / "summary.json").exists() for run in runs):
+        keep_sheet("gym-skills.png", *runs, "--episodes", "2")
+
+
 def keep_sheet(name: str, *arguments: str) -> None:
     """Play, and keep the sheet; the animation stays with the runs."""
     irrl("play", *arguments, "--seed", "0", "-o", f"runs/results/{name}")
@@ -121,7 +129,8 @@ def run_study(name: str, study: Study) -> None:
 def irrl(*arguments: str) -> str:
     print("irrl", *arguments, flush=True)
     command = [sys.executable, "-m", "irrl", *arguments]
-    done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "evidence")}  # for by_hand, an environment
+    done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=env)
     print(done.stdout, flush=True)
     return done.stdout
 

@@ -1,0 +1,101 @@
+"""Tables of environments that are not ours: peers' published rows beside ours, inputs, costs."""
+
+from gym_studies import PEERS, SOURCE
+from studies import STUDIES
+from tables import commits, is_there, load
+
+from irrl.analysis.compare import markdown_table
+from irrl.analysis.stats import Estimate
+
+OWN, BY_ENVIRONMENT = "gym-circle-square", "environment_final_accuracy_percent"
+INPUTS = {
+    "gym-circle-square": "deviations from the glimpse's mean (`contrast`, the default)",
+    "gym-circle-square-by-hand": "the glimpse less its mean, times ten, made by hand",
+    "gym-circle-square-standardised": "each pixel standardised",
+    "gym-circle-square-raw": "raw pixels",
+}
+
+
+def estimate(study: str, reward: str, metric: str) -> str:
+    """Mean over seeds with its interval; a dash where it was not measured."""
+    found = load(study)["rewards"].get(reward, {}).get(metric) if is_there(study) else None
+    return str(Estimate(**found["mean"])) if found else "-"
+
+
+def worst(study: str, reward: str, metric: str) -> str:
+    return f"{min(load(study)['rewards'][reward][metric]['values']):.1f}"
+
+
+def seeds(study: str, reward: str = "clipped-linear") -> int:
+    return len(load(study)["rewards"][reward]["seeds"])
+
+
+def peers_table() -> str:
+    """Ours at 250,000 steps, then what is published, by steps."""
+    rows = [
+        [f"**irrl, PPO, {name}**", "250k", f"**{estimate(OWN, name, BY_ENVIRONMENT)}**",
+         worst(OWN, name, BY_ENVIRONMENT)]
+        for name in load(OWN)["rewards"]
+    ]  # fmt: skip
+    own = "gym-circle-square-own-reward"
+    if is_there(own):
+        found = estimate(own, "clipped-linear", BY_ENVIRONMENT)
+        least = worst(own, "clipped-linear", BY_ENVIRONMENT)
+        rows.append(["irrl's trainer, the environment's own reward", "250k", found, least])
+    rows += [[f"{p.method} (published)", p.steps, p.accuracy, "-"] for p in PEERS]
+    return markdown_table(["method", "steps", "final accuracy %", "worst seed"], rows)
+
+
+def inputs_table() -> str:
+    """What discriminator and policy see."""
+    rows = [
+        [text, estimate(study, "clipped-linear", BY_ENVIRONMENT),
+         worst(study, "clipped-linear", BY_ENVIRONMENT)]
+        for study, text in INPUTS.items()
+        if is_there(study)
+    ]  # fmt: skip
+    return markdown_table(["inputs", "final accuracy %", "worst seed"], rows)
+
+
+def skills_table() -> str:
+    rows = []
+    for study in ("gym-point-mass", "gym-point-mass-128", "gym-four-rooms", "gym-four-rooms-bonus"):
+        if not is_there(study):
+            continue
+        for name in load(study)["rewards"]:
+            shown = [estimate(study, name, m) for m in ("n_skills", "cpu_seconds")]
+            rows.append([STUDIES[study].title, name, str(seeds(study, name)), *shown])
+    return markdown_table(["", "reward", "seeds", "n skills", "CPU seconds"], rows)
+
+
+def published_note() -> str:
+    return (
+        f"Published rows: [the authors of ap_gym]({SOURCE}), training episodes (there is no test "
+        "split); ours are 512 new episodes with sampled actions. Theirs see the same glimpses "
+        "through a video transformer; whether their pixels were normalised is not known to us."
+    )
+
+
+def gym_block() -> str:
+    """The README's part."""
+    return (
+        "Somebody else's environment: CircleSquare of ap_gym, told a circle from a square through "
+        "glimpses of 5 x 5 pixels. Stock PPO with a reward model, "
+        f"{estimate(OWN, 'clipped-linear', 'cpu_seconds')} CPU seconds a run, {seeds(OWN)} seeds:"
+        f"\n\n{peers_table()}\n{published_note()} `{STUDIES[OWN].command}`, commit "
+        f"{commits(load(OWN))}\n\n"
+        "Skills in a plane and in four rooms, with networks in place of tables:\n\n"
+        f"{skills_table()}\n`{STUDIES['gym-point-mass'].command}`, commit "
+        f"{commits(load('gym-point-mass'))}; the others in [all results](docs/results.md)\n\n"
+        "![Paths of 32 skills of a point mass, coloured by code](results/gym-skills.png)\n"
+    )
+
+
+def circle_square_section() -> str:
+    """After the studies, in docs/results.md."""
+    return (
+        "\n## CircleSquare beside published rows\n\n"
+        f"{peers_table()}\n{published_note()}\n\n"
+        "What discriminator and policy are shown, clipped linear:\n\n"
+        f"{inputs_table()}\n"
+    )
