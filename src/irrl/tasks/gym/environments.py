@@ -67,7 +67,9 @@ def _describe(config: GymConfig, env: gymnasium.Env) -> Described:
         )
     shown = env.observation_space
     if asks:
-        shown = perceive(config.env, 1, **config.all_env_options()).single_observation_space
+        perceived = perceive(config.env, 1, **config.all_env_options())
+        shown = perceived.single_observation_space
+        perceived.close()
     judged, see = part_that_is_judged(config, shown)
     return Described(judged, see, labels, asks, can_render)
 

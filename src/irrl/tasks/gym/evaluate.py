@@ -1,5 +1,6 @@
 """How good an agent and its discriminator are, on episodes that nobody learns from."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,7 +84,7 @@ def play_episodes(
 ) -> list[Episode]:
     """Whole episodes in environments of their own; all codes are played equally often.
 
-    Rounds of one episode for each environment: short episodes get no advantage.
+    Each environment plays as many as any other: short episodes get no advantage.
     """
     seed = seed_of(config.seed if seed is None else seed, "evaluation")
     envs = make_envs(config, described, min(count, config.envs), seed)
@@ -91,19 +92,20 @@ def play_episodes(
         rewarded = Rewarded(
             envs, model, label_path(config, described), described.see, config.observe, False
         )
-        found: list[Episode] = []
+        rounds = math.ceil(count / rewarded.num_envs)
         with generators_aside(seed, agent.action_space):
-            while len(found) < count:
-                found += play_round(config, agent, rewarded, first_code=len(found))
-        return found[:count]
+            if config.mode == "skills":  # a code is set with a reset
+                each = [play_from_reset(config, agent, rewarded, 1, n) for n in range(rounds)]
+                return [episode for found in each for episode in found][:count]
+            return play_from_reset(config, agent, rewarded, rounds)[:count]
     finally:
         envs.close()
 
 
-def play_round(
-    config: GymConfig, agent: BaseAlgorithm, envs: Rewarded, first_code: int
+def play_from_reset(
+    config: GymConfig, agent: BaseAlgorithm, envs: Rewarded, rounds: int, before: int = 0
 ) -> list[Episode]:
-    """One episode of each environment."""
+    """So many episodes of each environment; ``before`` is how many rounds there were already."""
     handed: list[tuple[Parts, int]] = []
 
     def keep(observations: Parts, lengths: np.ndarray, labels: np.ndarray) -> None:
@@ -113,15 +115,15 @@ def play_round(
 
     envs.collector.take = keep
     if config.mode == "skills":
-        codes = (first_code + np.arange(envs.num_envs)) % config.codes
+        codes = (before * envs.num_envs + np.arange(envs.num_envs)) % config.codes
         envs.set_options([{CODE: int(code)} for code in codes])
     observations = envs.reset()
-    found: dict[int, Episode] = {}
+    found: list[list[Episode]] = [[] for _ in range(envs.num_envs)]
     state, begun = None, np.ones(envs.num_envs, bool)
-    while len(found) < envs.num_envs:
+    while min(map(len, found)) < rounds:
         actions, state = agent.predict(observations, state, begun, config.deterministic)
         observations, _, begun, infos = envs.step(actions)
         for place, (seen, label) in zip(np.nonzero(begun)[0].tolist(), handed, strict=True):
-            found.setdefault(place, Episode(seen, label, infos[place]))
+            found[place].append(Episode(seen, label, infos[place]))
         handed.clear()
-    return [found[place] for place in range(envs.num_envs)]
+    return [episodes[n] for n in range(rounds) for episodes in found]

@@ -112,19 +112,23 @@ class Learner:
 
 def check(config: GymConfig) -> None:
     """Raise where training could not begin."""
+    checked(config)
+
+
+def checked(config: GymConfig) -> Described:
+    """The environment, where training can begin."""
     if current_world().size > 1:
         raise UserError("gym trains in one process; start it without torchrun")
     choose_device(config.device)
     if config.oracle:
         open_oracle(Path(config.oracle), config, SEEN_ALIKE)
-    describe(config)
+    return describe(config)
 
 
 def prepare(config: GymConfig, checkpoint: Checkpoint | None) -> Learner:
     """A learner at its start, or where a checkpoint left it."""
-    check(config)
+    described = checked(config)
     torch.set_num_threads(1)  # small networks; and the numbers of one machine are those of another
-    described = describe(config)
     model = RewardModel(
         described.judged,
         described.labels,
