@@ -1,31 +1,7 @@
 """The studies of environments that are not ours: rewards side by side, and peers' rows."""
 
-from typing import NamedTuple
-
 FIVE = "clipped-linear,clipped-log,linear,log,accuracy"
 PERCEPTION = "gym --preset perception"
-SOURCE = "https://arxiv.org/abs/2505.06182"
-
-
-class Peer(NamedTuple):
-    """A row of the table that ap_gym's authors publish for CircleSquare."""
-
-    method: str
-    steps: str
-    accuracy: str
-
-
-PEERS = (
-    Peer("CrossQ, transformer", "250k", "96.7"),
-    Peer("SAC, transformer", "250k", "94.7"),
-    Peer("HAM (REINFORCE)", "250k", "54.1"),
-    Peer("CrossQ, transformer", "1M", "99.1"),
-    Peer("SAC, transformer", "1M", "98.2"),
-    Peer("CrossQ-LSTM / SAC-LSTM", "1M", "81.5 / 77.8 (± 15)"),
-    Peer("PPO, transformer", "10M", "78.6 ± 4.8"),
-    Peer("HAM (REINFORCE)", "10M", "51.8"),
-    Peer("random / fixed grid", "1M", "69.6 / 73.3"),
-)
 
 # Name -> title, what it is, flags of `irrl compare`, hours on two cores.
 GYM_STUDIES = {

@@ -1,11 +1,11 @@
 """Tables of environments that are not ours: peers' published rows beside ours, inputs, costs."""
 
-from gym_studies import PEERS, SOURCE
 from studies import STUDIES
 from tables import commits, is_there, load
 
 from irrl.analysis.compare import markdown_table
 from irrl.analysis.stats import Estimate
+from irrl.tasks.gym.peers import APPLE, CIRCLE_SQUARE
 
 OWN, BY_ENVIRONMENT = "gym-circle-square", "environment_final_accuracy_percent"
 INPUTS = {
@@ -33,7 +33,7 @@ def seeds(study: str, reward: str = "clipped-linear") -> int:
 def peers_table() -> str:
     """Ours at 250,000 steps, then what is published, by steps."""
     rows = [
-        [f"**irrl, PPO, {name}**", "250k", f"**{estimate(OWN, name, BY_ENVIRONMENT)}**",
+        [f"**irrl, PPO, {name}**", "250k steps", f"**{estimate(OWN, name, BY_ENVIRONMENT)}**",
          worst(OWN, name, BY_ENVIRONMENT)]
         for name in load(OWN)["rewards"]
     ]  # fmt: skip
@@ -41,9 +41,9 @@ def peers_table() -> str:
     if is_there(own):
         found = estimate(own, "clipped-linear", BY_ENVIRONMENT)
         least = worst(own, "clipped-linear", BY_ENVIRONMENT)
-        rows.append(["irrl's trainer, the environment's own reward", "250k", found, least])
-    rows += [[f"{p.method} (published)", p.steps, p.accuracy, "-"] for p in PEERS]
-    return markdown_table(["method", "steps", "final accuracy %", "worst seed"], rows)
+        rows.append(["irrl's trainer, the environment's own reward", "250k steps", found, least])
+    rows += [[f"{p.method} (published)", p.length, p.text, "-"] for p in CIRCLE_SQUARE]
+    return markdown_table(["method", "after", "final accuracy %", "worst seed"], rows)
 
 
 def inputs_table() -> str:
@@ -70,7 +70,7 @@ def skills_table() -> str:
 
 def published_note() -> str:
     return (
-        f"Published rows: [the authors of ap_gym]({SOURCE}), training episodes (there is no test "
+        f"Published rows: [the authors of ap_gym]({APPLE}), training episodes (there is no test "
         "split); ours are 512 new episodes with sampled actions. Theirs see the same glimpses "
         "through a video transformer; whether their pixels were normalised is not known to us."
     )

@@ -100,8 +100,17 @@ def section(study: Study, several: bool) -> Section:
     lines = [] if several else [f"Set-up: {study.set_up}."]
     if study.order:
         lines.append(f"{study.order[0].upper()}{study.order[1:]}.")
+    lines += peers(study)
     title = f"{study.title} ({study.set_up})" if several else study.title
     return Section(title, lines, study_table(study), chart(study), pictures(study))
+
+
+def peers(study: Study) -> list[str]:
+    """What others publish for the same environment, by their source."""
+    found: dict[str, list[str]] = {}
+    for peer in study.task.peers(next(iter(study.groups.values()))[0].settings):
+        found.setdefault(peer.source, []).append(f"{peer.method} {peer.text} ({peer.length})")
+    return [f"Published by others: {'; '.join(rows)}. {source}" for source, rows in found.items()]
 
 
 def study_table(study: Study) -> Table:

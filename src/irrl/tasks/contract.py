@@ -88,6 +88,20 @@ class Published:
         return [step for step, _ in points], [value for _, value in points]
 
 
+class Peer(NamedTuple):
+    """What others publish for the same environment: with what, after how long, and where."""
+
+    method: str
+    length: str
+    text: str
+    source: str
+
+
+def no_peers(settings: Settings) -> Sequence[Peer]:
+    """Nobody has published anything for it."""
+    return ()
+
+
 # --- pictures and data ---
 
 
@@ -160,6 +174,7 @@ class Task:
         panels_of: (runs) -> title -> runs that belong in a panel of their own.
         scripted_baselines: name -> settings of a run whose behaviour is not learned.
         published: the authors' numbers, by variant.
+        peers: (settings) -> what others publish for the same environment, whatever their method.
         as_published: settings that must be those of the preset `paper` for these to apply.
         ceiling: (config) -> the best value of the primary metric there can be, drawn as a line.
         paper_labels: figure -> its label in the paper.
@@ -189,6 +204,7 @@ class Task:
     scripted_baselines: Mapping[str, Settings] = field(default_factory=dict)
     published: Mapping[str, Published] = field(default_factory=dict)
     as_published: tuple[str, ...] = ()
+    peers: Callable[[Settings], Sequence[Peer]] = no_peers
     ceiling: Callable[[Any], float] | None = None
     paper_labels: Mapping[str, str] = field(default_factory=dict)
     figures: Mapping[str, NamedFigure] = field(default_factory=dict)

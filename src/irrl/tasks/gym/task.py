@@ -2,6 +2,7 @@
 
 from irrl.tasks.contract import EpisodePicture, Metric, Task, imported
 from irrl.tasks.gym.config import GymConfig
+from irrl.tasks.gym.peers import peers
 from irrl.tasks.gym.presets import PRESETS
 
 INSTALL = "irrl[sb3]"
@@ -40,6 +41,7 @@ TASK = Task(
     variant_by="mode",
     titles={"skills": "Skills in an environment", "labels": "Labels of an environment"},
     ceiling=ceiling,
+    peers=peers,
     picture=EpisodePicture(
         "What they do",
         "Episodes of trained policies, sampled at random",
