@@ -60,6 +60,8 @@ def policy_options(config: GymConfig, env: VecEnv) -> dict[str, Any]:
     options: dict[str, Any] = {"net_arch": config.all_widths()}
     if isinstance(env.action_space, spaces.Box) and not config.has_replay:
         options["log_std_init"] = config.log_std
+    if config.agent == "recurrent-ppo":
+        options["lstm_hidden_size"] = config.all_widths()[0]
     return options
 
 

@@ -102,7 +102,9 @@ class GymConfig(Config):
     observe: str = setting(
         "raw", "what the policy sees: raw, or the discriminator's normalised inputs"
     )
-    widths: str = setting("128,128", "units of the policy's layers, and of the values'")
+    widths: str = setting(
+        "128,128", "units of the policy's layers, and of the values'; the first also of an LSTM"
+    )
     learning_rate: float = setting(1e-3, "step size of the agent's Adam")
     schedule: str = setting("constant", "of that step size: constant or cosine (falls to zero)")
     discount: float = setting(0.99, "discount factor")
