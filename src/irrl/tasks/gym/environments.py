@@ -1,5 +1,6 @@
 """Environments by their ids: made, wrapped for skills or labels, and side by side."""
 
+import gc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -127,6 +128,7 @@ def require_action(config: GymConfig, space: spaces.Space[Any]) -> None:
 
 def make_envs(config: GymConfig, described: Described, count: int, seed: int) -> VecEnv:
     """Environments side by side, as Stable-Baselines3 has them, to be reset from a seed."""
+    gc.collect()  # earlier ones: some end their threads only when they are collected
     envs: VecEnv
     if described.asks:
         envs = GymnasiumVecEnv(perceive(config.env, count, **config.all_env_options()))
