@@ -128,9 +128,9 @@ def require_action(config: GymConfig, space: spaces.Space[Any]) -> None:
 
 def make_envs(config: GymConfig, described: Described, count: int, seed: int) -> VecEnv:
     """Environments side by side, as Stable-Baselines3 has them, to be reset from a seed."""
-    gc.collect()  # earlier ones: some end their threads only when they are collected
     envs: VecEnv
     if described.asks:
+        gc.collect()  # those of ap_gym end their threads only when they are collected
         envs = GymnasiumVecEnv(perceive(config.env, count, **config.all_env_options()))
     else:
         envs = DummyVecEnv([lambda: _wrapped(config)] * count)
