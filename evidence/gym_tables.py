@@ -4,7 +4,7 @@ from studies import STUDIES
 from tables import commits, is_there, load
 
 from irrl.analysis.compare import markdown_table
-from irrl.analysis.stats import Estimate
+from irrl.analysis.stats import Estimate, range_of
 from irrl.tasks.gym.peers import APPLE, CIRCLE_SQUARE
 
 OWN, BY_ENVIRONMENT = "gym-circle-square", "environment_final_accuracy_percent"
@@ -19,7 +19,7 @@ INPUTS = {
 def estimate(study: str, reward: str, metric: str) -> str:
     """Mean over seeds with its interval; a dash where it was not measured."""
     found = load(study)["rewards"].get(reward, {}).get(metric) if is_there(study) else None
-    return str(Estimate(**found["mean"])) if found else "-"
+    return str(Estimate(**found["mean"]).within(*range_of(metric))) if found else "-"
 
 
 def worst(study: str, reward: str, metric: str) -> str:

@@ -4,7 +4,17 @@ import json
 
 import numpy as np
 from studies import FAST, FAST_DT, LEAK, ORACLE_RUN, PUBLISHED, RAM, RESULTS, SCENES, STUDIES, THREE
-from tables import SHOWN_FIRST, accuracies, accuracy, commits, load, noise_table, seeds_of, table
+from tables import (
+    SHOWN_FIRST,
+    accuracies,
+    accuracy,
+    commits,
+    load,
+    noise_table,
+    seeds_of,
+    shown_estimate,
+    table,
+)
 
 from irrl.analysis.compare import markdown_table
 from irrl.analysis.stats import Estimate
@@ -110,7 +120,7 @@ def noisy_digits() -> str:
 def reached(study: str) -> str:
     found = load(study)["rewards"]["clipped-linear"]
     accuracy, test = (
-        Estimate(**found[m]["mean"]) for m in ("accuracy_percent", "test_accuracy_percent")
+        shown_estimate(found, m) for m in ("accuracy_percent", "test_accuracy_percent")
     )
     return f"**{accuracy} %** (seeds: {seeds_of(study)}; on test digits {test})"
 

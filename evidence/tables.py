@@ -8,7 +8,7 @@ from studies import PUBLISHED, RAM, RESULTS, THREE
 from study import Study
 
 from irrl.analysis.compare import BASELINE, ORACLE, markdown_table, standings, steps_to_threshold
-from irrl.analysis.stats import Estimate, Reached, mean_estimate
+from irrl.analysis.stats import Estimate, Reached, mean_estimate, range_of
 from irrl.tasks import find_task
 from irrl.tasks.contract import Metric
 
@@ -25,7 +25,7 @@ SHOWN_FIRST = {
 def accuracy(study: str, name: str) -> str:
     """Of a reward in a study, in words; not every study has every reward."""
     found = accuracies(study, name)
-    return str(mean_estimate(found)) if found else "-"
+    return str(mean_estimate(found).within(0.0, 100.0)) if found else "-"
 
 
 def accuracies(study: str, name: str) -> list[float]:
@@ -43,7 +43,10 @@ def epochs_table(name: str) -> str:
     """The primary metric after each epoch: who leads while the discriminator is immature."""
     found = {reward: curves(name, reward)[:, 1:] for reward in load(name)["rewards"]}
     epochs = next(iter(found.values()))[0, :, 0]
-    rows = [[r, *(str(mean_estimate(values)) for values in c[:, :, 1].T)] for r, c in found.items()]
+    rows = [
+        [r, *(str(mean_estimate(values).within(0.0, 100.0)) for values in c[:, :, 1].T)]
+        for r, c in found.items()
+    ]
     return markdown_table(["reward", *(f"epoch {epoch:g}" for epoch in epochs)], rows)
 
 
@@ -65,7 +68,7 @@ def oracle_table() -> str:
     rows = []
     for name in THREE.split(","):
         judged = accuracies("digits-oracle", name)
-        shown = [str(mean_estimate(judged))]
+        shown = [str(mean_estimate(judged).within(0.0, 100.0))]
         for study in ("digits-ram", "digits-ram-leak"):
             online = accuracies(study, name)
             gap = f"**{mean_estimate(np.subtract(judged, online))}**" if online else "-"
@@ -126,6 +129,11 @@ def noise_of_rewards_table(measured: dict[str, Any]) -> str:
     return markdown_table(["reward", "epoch", "bias", "2nd order", "std", "2nd order"], rows)
 
 
+def shown_estimate(found: dict[str, Any], metric: str) -> str:
+    """Mean over seeds with its interval, within the range of the metric."""
+    return str(Estimate(**found[metric]["mean"]).within(*range_of(metric)))
+
+
 def is_there(study: str) -> bool:
     return (RESULTS / study / "comparison.json").exists()
 
@@ -177,7 +185,7 @@ def table(
     more = beside or {}
     rows = []
     for name, found in result["rewards"].items():
-        shown = [str(Estimate(**found[metric]["mean"])) for metric in metrics]
+        shown = [shown_estimate(found, metric) for metric in metrics]
         row = [name, str(len(found["seeds"])), f"**{shown[0]}**", *shown[1:]]
         row += [cells.get(name, "-") for cells in more.values()]
         rows.append([*row, study.authors.get(name, "-")] if study.authors else row)

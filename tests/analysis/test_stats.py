@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from irrl.analysis.stats import (
     mean_estimate,
     permutation_test,
     probability_of_improvement,
+    range_of,
     reached_estimate,
     short_number,
     steps_to,
@@ -215,3 +218,14 @@ def test_bad_curves(function, x, y):
 def test_bad_values(estimate, values):
     with pytest.raises(ValueError, match="values"):
         estimate(values)
+
+
+def test_an_interval_stays_in_the_range_of_its_quantity():
+    wide = mean_estimate([99.0, 100.0, 100.0])
+    assert wide.high > 100.0 and wide.within(*range_of("accuracy_percent")).high == 100.0
+    assert wide.within(*range_of("accuracy_percent")).low == wide.low
+    assert mean_estimate([0.0, 1.0]).within(*range_of("n_skills_greedy")).low == 0.0
+    assert range_of("share_clipped") == (0.0, 1.0)
+    assert range_of("reward_mean") == (-math.inf, math.inf)
+    alone = mean_estimate([3.0])
+    assert alone.within(0.0, 1.0) == alone

@@ -1,6 +1,7 @@
 """Tables over run folders: for each reward, the final metrics of all its seeds."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from irrl.analysis.stats import (
     mean_estimate,
     permutation_test,
     probability_of_improvement,
+    range_of,
     reached_estimate,
     steps_to,
 )
@@ -205,13 +207,18 @@ def comparison(runs: Sequence[Run]) -> dict[str, Any]:
     metrics = [m for m in task.all_columns() if all(m in summary for summary in every)]
     finals = {name: [s[primary.name] for s in found] for name, found in summaries.items()}
     beside = standings(finals, primary.higher_is_better)
+    ceiling = task.ceiling(runs[0].config) if task.ceiling is not None else math.inf
+
+    def top(metric: str) -> float:
+        return ceiling if metric == primary.name else math.inf
+
     table: dict[str, Any] = {}
     for name, group in groups.items():
         curves = learning_curves(group, primary.name)
         reached = steps_to_threshold(curves, primary)
         table[name] = {
             "seeds": [run.settings["seed"] for run in group],
-            **{metric: _over_seeds([s[metric] for s in summaries[name]]) for metric in metrics},
+            **{m: _over_seeds(m, [s[m] for s in summaries[name]], top(m)) for m in metrics},
             "area": area(curves).to_json(),
             "steps_to": reached and reached.to_json(),
             "standing": beside[name].to_json() if name in beside else None,
@@ -227,9 +234,10 @@ def comparison(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _over_seeds(values: list[float]) -> dict[str, Any]:
+def _over_seeds(metric: str, values: list[float], top: float) -> dict[str, Any]:
+    low, high = range_of(metric)
     return {
-        "mean": mean_estimate(values).to_json(),
+        "mean": mean_estimate(values).within(low, min(high, top)).to_json(),
         "interquartile_mean": bootstrap_estimate(values).to_json(),
         "values": values,
     }
@@ -247,7 +255,7 @@ def table_rows(result: dict[str, Any], task: Task) -> tuple[list[str], list[list
         header.append(f"P({beside[0]['reference']} better)")
     rows = []
     for name, found in result["rewards"].items():
-        means = {metric: Estimate(**found[metric]["mean"]) for metric in metrics}
+        means = {m: Estimate(**found[m]["mean"]).within(*range_of(m)) for m in metrics}
         # how long a run took is no estimate of anything
         shown = [f"{m.value:.1f}" if metric == "seconds" else str(m) for metric, m in means.items()]
         if found["steps_to"]:

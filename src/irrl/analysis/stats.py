@@ -28,6 +28,24 @@ class Estimate(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         return self._asdict()
 
+    def within(self, low: float, high: float) -> "Estimate":
+        """The same with an interval that does not leave the range of its quantity."""
+        if self.low is None or self.high is None:
+            return self
+        return self._replace(low=max(self.low, low), high=min(self.high, high))
+
+
+COUNTS = ("n_skills", "cells_reached", "glimpses", "moves", "seconds", "steps")
+
+
+def range_of(metric: str) -> tuple[float, float]:
+    """The values that a metric can have, by its name: per cent, shares, counts and times."""
+    if metric.endswith("_percent"):
+        return 0.0, 100.0
+    if metric.startswith("share_"):
+        return 0.0, 1.0
+    return (0.0 if any(name in metric for name in COUNTS) else -math.inf), math.inf
+
 
 def interquartile_mean(values: NDArray, axis: int = -1) -> Any:
     """Mean of the middle half: the lowest and the highest quarter are left out.

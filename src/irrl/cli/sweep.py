@@ -229,7 +229,7 @@ def _train_all(jobs: Sequence["Job"], engine: "Engine") -> list["Outcome"]:
 def _print_metrics(jobs: Sequence["Job"], out: Path) -> None:
     """The primary metric over the seeds of each reward and combination of settings."""
     from irrl.analysis.compare import column_title
-    from irrl.analysis.stats import mean_estimate
+    from irrl.analysis.stats import mean_estimate, range_of
     from irrl.sweeps.sweep import is_finished
     from irrl.tasks import open_run, task_of
 
@@ -240,6 +240,7 @@ def _print_metrics(jobs: Sequence["Job"], out: Path) -> None:
     rows = []
     for folder, summaries in groups.items():
         estimate = mean_estimate([summary[primary] for summary in summaries])
+        estimate = estimate.within(*range_of(primary))
         hours = sum(summary["seconds"] for summary in summaries) / 3600.0
         rows.append(
             [str(folder.relative_to(out)), str(len(summaries)), str(estimate), f"{hours:.2f}"]

@@ -27,6 +27,7 @@ from irrl.analysis.stats import (
     bootstrap_estimate,
     mean_estimate,
     permutation_test,
+    range_of,
     stratified_estimate,
 )
 from irrl.errors import UserError
@@ -160,14 +161,14 @@ def study_of(task: Task, variant: str, set_up: str, runs: Sequence[Run]) -> Stud
     others = [m for m in task.columns if "seconds" not in m and all(m in s for s in summaries)]
     rows = []
     for label, group in groups.items():
-        final = mean_estimate(finals[label])
+        final = mean_estimate(finals[label]).within(*range_of(primary.name))
         rows.append(
             Row(
                 label,
                 [run.settings["seed"] for run in group],
                 final,
                 bootstrap_estimate(finals[label]),
-                {m: mean_estimate([run.summary()[m] for run in group]) for m in others},
+                {m: _over(m, group) for m in others},
                 area(curves[label][primary.name]),
                 steps_to_threshold(curves[label][primary.name], primary),
                 beside.get(label),
@@ -178,6 +179,10 @@ def study_of(task: Task, variant: str, set_up: str, runs: Sequence[Run]) -> Stud
     best_first = -1.0 if primary.higher_is_better else 1.0
     rows.sort(key=lambda row: (not is_reward(row.label), best_first * row.final.value))
     return Study(task, variant, set_up, groups, curves, rows, order_verdict(online, anchors))
+
+
+def _over(metric: str, runs: Sequence[Run]) -> Estimate:
+    return mean_estimate([run.summary()[metric] for run in runs]).within(*range_of(metric))
 
 
 def anchor_of(task: Task, reward: str, run: Run) -> Anchor | None:
