@@ -1,6 +1,5 @@
 """Tables over run folders: for each reward, the final metrics of all its seeds."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from irrl.analysis.stats import (
     steps_to,
 )
 from irrl.errors import UserError
-from irrl.runs.files import write_atomic
+from irrl.runs.files import to_json_bytes, write_atomic
 from irrl.runs.provenance import provenance
 from irrl.runs.run import Run
 from irrl.tasks import find_task, one_task
@@ -201,8 +200,7 @@ def comparison(runs: Sequence[Run]) -> dict[str, Any]:
     task = one_task(list(runs))
     primary, metrics = task.primary, task.all_columns()
     groups = group_by_reward(runs)
-    summaries = {name: [run.summary() for run in group] for name, group in groups.items()}
-    finals = {name: [s[primary.name] for s in found] for name, found in summaries.items()}
+    finals = {name: [run.final(primary.name) for run in group] for name, group in groups.items()}
     beside = standings(finals, primary.higher_is_better)
     table: dict[str, Any] = {}
     for name, group in groups.items():
@@ -210,7 +208,7 @@ def comparison(runs: Sequence[Run]) -> dict[str, Any]:
         reached = steps_to_threshold(curves, primary)
         table[name] = {
             "seeds": [run.settings["seed"] for run in group],
-            **{metric: _over_seeds([s[metric] for s in summaries[name]]) for metric in metrics},
+            **{metric: _over_seeds([run.final(metric) for run in group]) for metric in metrics},
             "area": area(curves).to_json(),
             "steps_to": reached and reached.to_json(),
             "standing": beside[name].to_json() if name in beside else None,
@@ -277,9 +275,10 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def save_comparison(folder: Path, result: dict[str, Any], task: Task) -> None:
     """Write ``comparison.json`` and ``comparison.md``."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomic(folder / "comparison.json", (json.dumps(result, indent=1) + "\n").encode())
+    write_atomic(folder / "comparison.json", to_json_bytes(result))
     note = f"{TABLE_NOTE}\n\n    {result['command']}\n"
     changes = " (with changes)" if result["dirty"] else ""
     commit = f"\ncommit {', '.join(result['commits'])}{changes}\n\n"
     table = markdown_table(*table_rows(result, task))
-    write_atomic(folder / "comparison.md", (note + commit + table).encode())
+    text = (note + commit + table).encode(errors="backslashreplace")
+    write_atomic(folder / "comparison.md", text)

@@ -4,6 +4,7 @@ Colours are from the palettes of Okabe and Ito and of Tol, safe for colour-blind
 the same colour in every figure.
 """
 
+import io
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ from irrl.analysis.compare import (
 from irrl.errors import UserError
 from irrl.noise import DeltaNoise, exact_noise, taylor_noise
 from irrl.rewards import reward
+from irrl.runs.files import write_atomic
 from irrl.runs.run import Run
 from irrl.tasks import one_task
 from irrl.tasks.contract import Metric
@@ -91,8 +93,10 @@ def save_figure(figure: Figure, path: str | Path, dpi: int = 150) -> Path:
     """Write a figure; the ending of its name chooses the format."""
     path = Path(path)
     check_format(path)
+    content = io.BytesIO()
+    figure.savefig(content, format=path.suffix[1:], dpi=dpi, bbox_inches="tight")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=dpi, bbox_inches="tight")
+    write_atomic(path, content.getvalue())
     return path
 
 

@@ -194,8 +194,12 @@ def _play(parser: Parser, arguments: list[str]) -> int:
     if played.animation is not None:
         from matplotlib.animation import PillowWriter
 
+        from irrl.runs.files import written_beside
+
         moving = Path(options.output).with_suffix(".gif")
-        played.animation.save(moving, writer=PillowWriter(fps=played.frames_per_second), dpi=80)
+        with written_beside(moving) as temporary:
+            writer = PillowWriter(fps=played.frames_per_second)
+            played.animation.save(temporary, writer=writer, dpi=80)
         print(moving)
     return 0
 
@@ -207,10 +211,10 @@ def _plot(parser: Parser, arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     from irrl.analysis.plots import check_format, plot_comparison, save_figure
-    from irrl.tasks import open_runs
+    from irrl.tasks import sound_runs
 
     check_format(options.output)
-    print(save_figure(plot_comparison(open_runs(options.runs)), options.output))
+    print(save_figure(plot_comparison(sound_runs(options.runs)[0]), options.output))
     return 0
 
 

@@ -21,6 +21,7 @@ from irrl.cli.tables import print_table
 from irrl.errors import UserError
 
 if TYPE_CHECKING:
+    from irrl.runs.run import Run
     from irrl.sweeps.grid import Plan
     from irrl.sweeps.sweep import Engine, Job, Outcome
 
@@ -234,16 +235,14 @@ def _print_metrics(jobs: Sequence["Job"], out: Path) -> None:
     from irrl.tasks import find_task, open_run
 
     primary = find_task(jobs[0].config.task).primary.name
-    groups: dict[Path, list[dict[str, Any]]] = {}
+    groups: dict[Path, list[Run]] = {}
     for job in filter(is_finished, jobs):
-        groups.setdefault(job.folder.parent, []).append(open_run(job.folder).summary())
+        groups.setdefault(job.folder.parent, []).append(open_run(job.folder))
     rows = []
-    for folder, summaries in groups.items():
-        estimate = mean_estimate([summary[primary] for summary in summaries])
-        hours = sum(summary["seconds"] for summary in summaries) / 3600.0
-        rows.append(
-            [str(folder.relative_to(out)), str(len(summaries)), str(estimate), f"{hours:.2f}"]
-        )
+    for folder, runs in groups.items():
+        estimate = mean_estimate([run.final(primary) for run in runs])
+        hours = sum(run.final("seconds") for run in runs) / 3600.0
+        rows.append([str(folder.relative_to(out)), str(len(runs)), str(estimate), f"{hours:.2f}"])
     header = ["runs", "seeds", column_title(primary), "hours in all"]
     print_table(header, rows, "mean over seeds [95 % interval]")
     for folder in dict.fromkeys(folder.parent for folder in groups):

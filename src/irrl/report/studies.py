@@ -152,7 +152,7 @@ def study_of(task: Task, variant: str, set_up: str, runs: Sequence[Run]) -> Stud
     groups = group_by_reward(runs)
     panels, primary = list(task.all_panels()), task.primary
     curves = {label: all_curves(group, panels) for label, group in groups.items()}
-    finals = {n: [run.summary()[primary.name] for run in group] for n, group in groups.items()}
+    finals = {n: [run.final(primary.name) for run in group] for n, group in groups.items()}
     online = {n: v for n, v in finals.items() if is_reward(n) and not n.endswith(ORACLE)}
     beside = standings(online, primary.higher_is_better)
     anchors = {n: a for n in online if (a := anchor_of(task, n, groups[n][0])) is not None}
@@ -166,7 +166,7 @@ def study_of(task: Task, variant: str, set_up: str, runs: Sequence[Run]) -> Stud
                 [run.settings["seed"] for run in group],
                 final,
                 bootstrap_estimate(finals[label]),
-                {m: mean_estimate([run.summary()[m] for run in group]) for m in others},
+                {m: mean_estimate([run.final(m) for run in group]) for m in others},
                 area(curves[label][primary.name]),
                 steps_to_threshold(curves[label][primary.name], primary),
                 beside.get(label),
@@ -230,7 +230,7 @@ def share_of_authors(studies: Sequence[Study], reward: str) -> Estimate | None:
         if row is not None and row.anchor is not None and study.variant not in shares:
             theirs = 0.5 * (row.anchor.low + row.anchor.high)
             name, runs = study.task.primary.name, study.groups[reward]
-            shares[study.variant] = [run.summary()[name] / theirs for run in runs]
+            shares[study.variant] = [run.final(name) / theirs for run in runs]
     if len(shares) < 2 or len({len(values) for values in shares.values()}) > 1:
         return None
     return stratified_estimate(list(shares.values()))
