@@ -70,9 +70,11 @@ def run_compare(parser: Parser, arguments: list[str]) -> int:
     options, given = parse_settings(parser, arguments, without=("reward", "seed"))
     if options.baseline_seeds is None:
         options.baseline_seeds = options.seeds
-    from irrl.runs.config import at_least
+    from irrl.runs.config import at_least, at_most
+    from irrl.sweeps.grid import MOST_RUNS
 
     at_least(1, seeds=options.seeds, baseline_seeds=options.baseline_seeds)
+    at_most(MOST_RUNS, seeds=options.seeds, baseline_seeds=options.baseline_seeds)
     rewards = reward_names(options.rewards)
     if not rewards:
         raise UserError("rewards must name at least one reward, such as clipped-linear")
@@ -144,6 +146,8 @@ def _values_reader(parse: Callable[[str], Any], default: Any) -> Callable[[str],
     def values(text: str) -> list[Any]:
         try:
             return parse_values(text, parse, separator_of(default))
+        except UserError as error:
+            raise ArgumentTypeError(str(error)) from None
         except ValueError:
             kind = getattr(parse, "__name__", "value")
             raise ArgumentTypeError(f"invalid {kind} value in {text!r}") from None
@@ -184,11 +188,12 @@ def _add_engine_options(parser: Parser) -> None:
 
 
 def _engine(options: Any) -> "Engine":
-    from irrl.runs.config import at_least
+    from irrl.runs.config import at_least, at_most
 
     workers = options.workers
     if workers is not None:
         at_least(1, workers=workers)
+        at_most(1_024, workers=workers)
     else:
         workers = os.cpu_count() or 1
     at_least(0, gpus=options.gpus)

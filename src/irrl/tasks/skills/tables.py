@@ -49,6 +49,9 @@ def restored_tables(
             "the checkpoint does not fit config.json: it was made with other settings; "
             "put the config.json of the run back"
         )
+    for name, array in arrays.items():
+        if not np.isfinite(array).all() or (name == "visits" and array.min() < 0):
+            raise UserError(f"damaged checkpoint: its {name} has numbers that cannot be")
     return Tables(**arrays)
 
 

@@ -41,6 +41,7 @@ from irrl.tasks.skills.tables import Tables, bonus_weights, initial_tables, rest
 
 f32 = np.float32
 BLOCK = 1_000  # iterations whose random numbers are sampled together
+STEPS_AT_ONCE = 20_000_000  # that the compiled loop takes in about a second
 
 _row = types.float32[::1]
 _table = types.float32[:, :, ::1]
@@ -247,15 +248,20 @@ def sample_block(config: SkillsConfig, block: int) -> Samples:
 
 
 def learn_block(learner: Learner, samples: Samples, first: int, last: int) -> None:
-    """Iterations ``first`` to ``last`` of a block, on the tables in place."""
+    """Iterations ``first`` to ``last`` of a block, on the tables in place.
+
+    Compiled code hears no signal, so that it is left now and then.
+    """
     config, room_map = learner.config, learner.room_map
-    _learn(
-        *learner.tables, bonus_weights(config), config.bonus == "visits", room_map.next_cell,
-        np.uint32(room_map.start), samples.labels, first, last, samples.explore_at,
-        samples.explore_action, config.horizon, f32(config.discount), f32(config.lambda_),
-        f32(policy_step(config)), f32(posterior_step(config)), f32(-math.log(config.codes)),
-        learner.reward_fn,
-    )  # fmt: skip
+    at_once = max(1, STEPS_AT_ONCE // (config.batch_size * config.horizon))
+    for begin in range(first, last, at_once):
+        _learn(
+            *learner.tables, bonus_weights(config), config.bonus == "visits", room_map.next_cell,
+            np.uint32(room_map.start), samples.labels, begin, min(begin + at_once, last),
+            samples.explore_at, samples.explore_action, config.horizon, f32(config.discount),
+            f32(config.lambda_), f32(policy_step(config)), f32(posterior_step(config)),
+            f32(-math.log(config.codes)), learner.reward_fn,
+        )  # fmt: skip
 
 
 def policy_step(config: SkillsConfig) -> float:
