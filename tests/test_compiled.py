@@ -11,7 +11,6 @@ import torch
 from irrl.rewards import REWARDS, reward
 from tests.test_rewards import batch
 
-
 FEW = ("accuracy", "clipped-linear", "disdain", "f-jensen-shannon")
 EVERY = [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in REWARDS]
 

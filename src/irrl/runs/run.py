@@ -142,28 +142,43 @@ class Run(Generic[SomeConfig]):
     # --- checkpoints ---
 
     def restore(self) -> Checkpoint | None:
-        """Go back to the last checkpoint: returns it, and drops the metrics logged after it."""
-        metrics = self.folder / METRICS
-        size = metrics.lstat().st_size if is_there(metrics) else 0
+        """Go back to the last checkpoint, which is returned; None before there is one."""
+        checkpoint = self.resumable()
+        self.go_back(checkpoint)
+        return checkpoint
+
+    def resumable(self) -> Checkpoint | None:
+        """The last checkpoint, if the run can go on from it; None before there is one. Reads."""
+        size = self._metrics_bytes()
         checkpoint = last_checkpoint(self.folder / CHECKPOINTS)
         if checkpoint is None and size > 0 and len(self.rows(complete=False)) > 1:
             raise UserError(
                 f"{self.folder} has metrics but no checkpoint; put its {CHECKPOINTS}/ back, or "
                 "start a new run"
             )
-        keep, seconds = 0, 0.0
         if checkpoint is not None:
-            keep, seconds = known_metrics(self.folder, checkpoint)
             check_settings(self.folder, self.config, checkpoint)
             check_known_metrics(self.folder, checkpoint, size)
+            read_provenance(self.folder / PROVENANCE)
+        return checkpoint
+
+    def go_back(self, checkpoint: Checkpoint | None) -> None:
+        """Drop what was logged after a checkpoint, and what kills have left; note the resumption.
+
+        Only when all is prepared: a run that cannot go on stays as it is.
+        """
+        keep, seconds = known_metrics(self.folder, checkpoint) if checkpoint else (0, 0.0)
         for folder in (self.folder, self.folder / CHECKPOINTS):
             remove_leftovers(folder)
         if checkpoint is not None:
             self._note_resumption(checkpoint.step)
-        if size > keep:
-            truncate(metrics, keep)
+        if self._metrics_bytes() > keep:
+            truncate(self.folder / METRICS, keep)
         self._seconds_before, self._started = seconds, time.perf_counter()
-        return checkpoint
+
+    def _metrics_bytes(self) -> int:
+        path = self.folder / METRICS
+        return path.lstat().st_size if is_there(path) else 0
 
     def last_checkpoint(self) -> Checkpoint:
         """The last checkpoint, to look at; a run without one is told to get it first."""

@@ -138,10 +138,12 @@ def train(run: Run, prepared: Any = None) -> Metrics:
     if world.once(lambda: run.is_finished):
         return world.once(run.summary)
     with run.exclusive() if world.is_first else nullcontext():
-        checkpoint = world.once(run.restore)
+        checkpoint = world.once(run.resumable)
         is_new = prepared is not None and checkpoint is None
         if not is_new:
             prepared = task.prepare(run.config, checkpoint)
+            world.wait_for_all()
+        world.once(lambda: run.go_back(checkpoint))
         try:
             return task.train(run, prepared)
         except Exception:

@@ -11,6 +11,9 @@ from irrl.tasks.skills.config import SkillsConfig
 from irrl.tasks.skills.map import ACTIONS, RoomMap
 
 
+MOST_VISITS = 2**53
+
+
 class Tables(NamedTuple):
     """See `irrl.tasks.skills.kernels` for the shapes."""
 
@@ -57,7 +60,8 @@ def restored_tables(
             "put the config.json of the run back"
         )
     for name, array in arrays.items():
-        if not np.isfinite(array).all() or (name == "visits" and array.min() < 0):
+        low, high = (0, MOST_VISITS) if name == "visits" else (-np.inf, np.inf)
+        if not np.isfinite(array).all() or array.min() < low or array.max() > high:
             raise UserError(f"damaged checkpoint: its {name} has numbers that cannot be")
     return Tables(**arrays)
 
