@@ -10,7 +10,6 @@ from irrl.tasks.skills import array_arithmetic as xp
 from irrl.tasks.skills.config import SkillsConfig
 from irrl.tasks.skills.map import ACTIONS, RoomMap
 
-
 MOST_VISITS = 2**53
 
 
