@@ -7,6 +7,7 @@ the same colour in every figure.
 import io
 import itertools
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -185,7 +186,10 @@ def plot_comparison(runs: Sequence[Run]) -> Figure:
         figure.set_size_inches(width + BESIDE, max(height, 1.55 * len(groups)))
         left, right = figure.subfigures(1, 2, width_ratios=[width, BESIDE])
         firsts = {label: group[0] for label, group in groups.items()}
-        task.plot_beside(right, firsts, {label: colour_of(label) for label in groups})
+        try:
+            task.plot_beside(right, firsts, {label: colour_of(label) for label in groups})
+        except UserError as error:  # the curves can be drawn all the same
+            print(f"irrl: left out: {error}", file=sys.stderr)
     ceiling = max(task.ceiling(run.config) for run in runs) if task.ceiling else None
     panels = left.subplots(1, len(metrics), squeeze=False)[0]
     for axes, (name, metric) in zip(panels, metrics.items(), strict=True):

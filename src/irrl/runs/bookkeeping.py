@@ -8,7 +8,14 @@ from irrl.runs.checkpoint import Checkpoint
 from irrl.runs.config import Config, flag_name
 from irrl.runs.files import append
 from irrl.runs.folder import CONFIG, METRICS, Settings
-from irrl.runs.reading import is_number, is_step, sha256_of
+from irrl.runs.reading import (
+    METRICS_BYTES,
+    is_number,
+    is_step,
+    parse_rows,
+    read_plain,
+    sha256_of,
+)
 
 FALL_BACK = "remove it and the 'last' file beside it to fall back on an earlier one"
 
@@ -51,6 +58,11 @@ def check_known_metrics(folder: Path, checkpoint: Checkpoint, size: int) -> None
             f"{path} was altered: its first {keep} bytes are not those that its checkpoint at "
             f"step {step} knows; put the file back, or start a new run"
         )
+    try:
+        for _ in parse_rows(read_plain(path, METRICS_BYTES)[:keep] if keep else b""):
+            pass
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {error}; put it back, or start a new run") from None
 
 
 def check_settings(folder: Path, config: Config, checkpoint: Checkpoint) -> None:

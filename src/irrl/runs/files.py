@@ -25,6 +25,7 @@ __all__ = [
     "is_leftover",
     "read_json",
     "remove_leftovers",
+    "size_to_write",
     "sync_folder",
     "temporary_of",
     "to_json_bytes",
@@ -88,6 +89,15 @@ def append(path: Path, content: bytes, sync: bool = False) -> int:
         if sync:
             os.fsync(file.fileno())
         return os.fstat(file.fileno()).st_size
+
+
+def size_to_write(path: Path) -> int:
+    """The size of a plain file that may be written to."""
+    handle = open_plain(path, os.O_WRONLY)
+    try:
+        return os.fstat(handle).st_size
+    finally:
+        os.close(handle)
 
 
 def truncate(path: Path, size: int) -> None:

@@ -30,6 +30,7 @@ from irrl.runs.files import (
     append,
     exclusive,
     remove_leftovers,
+    size_to_write,
     to_json_bytes,
     truncate,
     write_atomic,
@@ -178,7 +179,7 @@ class Run(Generic[SomeConfig]):
 
     def _metrics_bytes(self) -> int:
         path = self.folder / METRICS
-        return path.lstat().st_size if is_there(path) else 0
+        return size_to_write(path) if is_there(path) else 0
 
     def last_checkpoint(self) -> Checkpoint:
         """The last checkpoint, to look at; a run without one is told to get it first."""

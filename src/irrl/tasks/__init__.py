@@ -12,8 +12,10 @@ from typing import Any
 
 from irrl.errors import UserError, unknown_name
 from irrl.nn.distributed import current_world
+from irrl.runs.checkpoint import Checkpoint
 from irrl.runs.config import Config
 from irrl.runs.folder import abandon
+from irrl.runs.reading import Row
 from irrl.runs.run import Run, check_empty, is_finished, is_run, read_settings, run_folders
 from irrl.tasks.contract import DEFAULT_PRESET, Metrics, Task
 from irrl.tasks.registry import explain_missing, find_task, package_of
@@ -81,14 +83,19 @@ def checked_run(folder: str | Path) -> Run:
     """A run whose configuration, metrics and summary could be read."""
     run = open_run(folder)
     task = find_task(run.task)
-    for row in run.rows():
-        for metric in task.all_panels():
-            if metric not in row:
-                raise UserError(f"{run.folder} lacks {metric} in its metrics at step {row['step']}")
+    require_panels(run, task, run.rows())
     if run.is_finished:
         for metric in task.all_columns():
             run.final(metric)
     return run
+
+
+def require_panels(run: Run, task: Task, rows: list[Row]) -> None:
+    """Raise if a row of the metrics lacks what is drawn of a run."""
+    for row in rows:
+        for metric in task.all_panels():
+            if metric not in row:
+                raise UserError(f"{run.folder} lacks {metric} in its metrics at step {row['step']}")
 
 
 def check_folder(folder: str | Path, config: Config) -> None:
@@ -138,7 +145,7 @@ def train(run: Run, prepared: Any = None) -> Metrics:
     if world.once(lambda: run.is_finished):
         return world.once(run.summary)
     with run.exclusive() if world.is_first else nullcontext():
-        checkpoint = world.once(run.resumable)
+        checkpoint = world.once(lambda: _resumable(run, task))
         is_new = prepared is not None and checkpoint is None
         if not is_new:
             prepared = task.prepare(run.config, checkpoint)
@@ -150,6 +157,13 @@ def train(run: Run, prepared: Any = None) -> Metrics:
             if is_new and world.is_first:
                 abandon(run.folder)
             raise
+
+
+def _resumable(run: Run, task: Task) -> Checkpoint | None:
+    checkpoint = run.resumable()
+    if checkpoint is not None:
+        require_panels(run, task, run.rows(complete=False))
+    return checkpoint
 
 
 def train_in(folder: str | Path, config: Config) -> Metrics:
