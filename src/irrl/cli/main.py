@@ -11,7 +11,7 @@ from irrl.cli.data import run_data
 from irrl.cli.flags import Parser, add_settings, first_word, given_settings, parse_settings
 from irrl.cli.rewards import run_noise, run_rewards
 from irrl.cli.show import run_figure, run_report
-from irrl.cli.stopping import STOPPED, in_order, tell
+from irrl.cli.stopping import STOPPED, in_order, tell, was_asked
 from irrl.cli.sweep import run_compare, run_sweep
 from irrl.errors import UserError
 from irrl.nn.distributed import current_world, joined
@@ -28,6 +28,7 @@ ABOUT = "irrl: train a policy on rewards from a discriminator that is still lear
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; return the exit code: 0 done, 1 some runs failed, 2 impossible, 130 stopped,
     141 not heard out."""
+    is_program = arguments is None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     verb = arguments[0] if arguments else "--help"
     if verb in ("-h", "--help"):
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     _write_any_name()
     try:
-        with in_order():
+        with in_order(is_program):
             return _run(verb, arguments[1:])
     except UserError as error:
         return _fail(str(error))
@@ -72,8 +73,11 @@ def _run(verb: str, arguments: list[str]) -> int:
             code = run_verb(Parser(prog=f"irrl {verb}", description=summary), arguments)
             sys.stdout.flush()  # a pipe that was closed is noticed here, not after the exit code
             return code
-    except KeyboardInterrupt as stop:
-        tell(str(stop) or "what was checkpointed can be resumed")
+    except (KeyboardInterrupt, Exception) as stop:
+        if not isinstance(stop, KeyboardInterrupt) and not was_asked():
+            raise
+        resume = str(stop) if isinstance(stop, KeyboardInterrupt) else ""
+        tell(resume or "what was checkpointed can be resumed")
         return STOPPED
 
 

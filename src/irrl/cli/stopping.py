@@ -11,22 +11,39 @@ from typing import Any, NoReturn
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STOPPED = 130
 
+_asked = False
+
 
 @contextmanager
-def in_order() -> Iterator[None]:
-    """Turn the first signal into a KeyboardInterrupt; the next ends the process."""
+def in_order(is_program: bool) -> Iterator[None]:
+    """Turn the first signal into a KeyboardInterrupt; the next ends the process.
+
+    Of a program that was stopped, signals that come while Python ends are of no interest.
+    """
+    global _asked
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    _asked = False
     before = [signal.signal(sign, _stop) for sign in SIGNALS]
+    hook, sys.unraisablehook = sys.unraisablehook, _heard_nevertheless
     try:
         yield
     finally:
-        for sign, handler in zip(SIGNALS, before, strict=True):
-            signal.signal(sign, handler)
+        if not (is_program and _asked):
+            sys.unraisablehook = hook
+            for sign, handler in zip(SIGNALS, before, strict=True):
+                signal.signal(sign, handler)
+
+
+def was_asked() -> bool:
+    """Whether a signal came: what goes wrong after it, such as half a compilation, is its doing."""
+    return _asked
 
 
 def _stop(signum: int, frame: Any) -> NoReturn:
+    global _asked
+    _asked = True
     for sign in SIGNALS:
         signal.signal(sign, _end)
     raise KeyboardInterrupt
@@ -35,6 +52,13 @@ def _stop(signum: int, frame: Any) -> NoReturn:
 def _end(signum: int, frame: Any) -> NoReturn:
     tell("at once; what was checkpointed can be resumed")
     os._exit(STOPPED)
+
+
+def _heard_nevertheless(unraisable: Any) -> None:
+    """A compiler that calls back, or a finaliser, loses the exception; the wish stands."""
+    if _asked and issubclass(unraisable.exc_type, KeyboardInterrupt):
+        _end(signal.SIGINT, None)
+    sys.__unraisablehook__(unraisable)
 
 
 def tell(text: str) -> None:
