@@ -55,10 +55,14 @@ def _end(signum: int, frame: Any) -> NoReturn:
 
 
 def _heard_nevertheless(unraisable: Any) -> None:
-    """A compiler that calls back, or a finaliser, loses the exception; the wish stands."""
-    if _asked and issubclass(unraisable.exc_type, KeyboardInterrupt):
+    """A compiler that calls back, or a finaliser, loses the exception; the wish stands.
+
+    What else goes wrong with half-made objects after it is not told.
+    """
+    if not _asked:
+        sys.__unraisablehook__(unraisable)
+    elif issubclass(unraisable.exc_type, KeyboardInterrupt):
         _end(signal.SIGINT, None)
-    sys.__unraisablehook__(unraisable)
 
 
 def tell(text: str) -> None:
