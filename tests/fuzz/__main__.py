@@ -5,6 +5,7 @@ was any.
 """
 
 import argparse
+import json
 import tempfile
 import time
 import traceback
@@ -15,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.fuzz.bench import attempt, cases, make_bench
 from tests.fuzz.oracle import BreachError
-from tests.helpers.command import irrl_command
+from tests.helpers.command import REPOSITORY, irrl_command
 from tests.helpers.runs import run_in
 
 BATCH = 100
@@ -31,6 +32,11 @@ def benches(tasks, place):
             chosen = {"scenes": str(place / "scenes")}
         runs = [run_in(place / f"{task}-{n}", task, seed=n, **chosen).folder for n in (0, 1)]
         yield task, make_bench(task, *runs, place / f"bench-{task}")
+    for config in sorted((REPOSITORY / "zoo").glob("*/config.json")):
+        task, run = json.loads(config.read_text())["task"], config.parent
+        if task in tasks:
+            name = f"zoo {run.name}"
+            yield name, make_bench(task, run, run, place / name, goes_on=False)
 
 
 def signature(error):

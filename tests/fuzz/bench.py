@@ -18,13 +18,13 @@ class Bench(NamedTuple):
     """A finished run, the same when it was half done, and a place to damage copies of them."""
 
     finished: Any
-    stopped: Any
+    stopped: Any  # None where going on would take too long
     place: Any
     decoy: Any
     expected: dict[str, Any]
 
 
-def make_bench(task, run, fine, place):
+def make_bench(task, run, fine, place, goes_on=True):
     """From a finished run and another one, of another seed, that is never damaged."""
     place.mkdir(parents=True, exist_ok=True)
     decoy = place / "decoy"
@@ -42,7 +42,7 @@ def make_bench(task, run, fine, place):
         "metrics": (run / "metrics.jsonl").read_bytes(),
         "eval": evaluations(run, place / "whole"),
     }
-    return Bench(run, stopped, place, decoy, expected)
+    return Bench(run, stopped if goes_on else None, place, decoy, expected)
 
 
 def evaluations(run, place):
@@ -60,6 +60,7 @@ def evaluations(run, place):
 def attempt(bench, verb, mutation: Mutation):
     """Damage a copy of the run and look at what a verb makes of it; returns the exit code."""
     both = bench.place / "both"
+    verb = "eval" if verb == "go on" and bench.stopped is None else verb
     source = bench.stopped if verb == "go on" else bench.finished
     run = copy_of(source, both / "run")
     if mutation is not None:
