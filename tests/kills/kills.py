@@ -11,7 +11,7 @@ import traceback
 
 import numpy as np
 
-from irrl.tasks import make_config, train_in
+from irrl.tasks import find_task, make_config, train_in
 from tests.helpers.runs import content
 
 OPERATIONS = (
@@ -68,10 +68,17 @@ def whole_run(folder, task, settings):
     return content(folder), int(folder.with_suffix(".count").read_text())
 
 
+def warm_up(config):
+    """Load here what is compiled, so that each child has it; PyTorch would not survive a fork."""
+    if config.task == "skills":
+        find_task(config.task).prepare(config, None)
+
+
 def kill_at_every_operation(place, task, settings, every=1):
     """Kill before each operation, once more while it resumes, then let it end. Counts kills."""
     expected, operations = whole_run(place / "whole", task, settings)
     config = make_config(task, "smoke", **settings)
+    warm_up(config)
     kills = 0
     for number in range(1, operations + 1, every):
         folder = place / f"at-{number}"
@@ -85,6 +92,7 @@ def kill_at_every_operation(place, task, settings, every=1):
 def kill_at_random(place, task, settings, kills, seed=0):
     """Kill at random moments, up to three times a run. Counts kills and runs."""
     rng = np.random.default_rng(seed)
+    warm_up(make_config(task, "smoke", **settings))
     begun = time.monotonic()
     expected, _ = whole_run(place / "whole", task, settings)
     duration = time.monotonic() - begun
