@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 OUT    ?= runs/demo
 
-.PHONY: help demo test test-slow lint bench results clean
+.PHONY: help demo test test-slow fuzz lint bench results clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -18,6 +18,9 @@ test: lint $(VENV)/.mnist $(VENV)/.gl $(VENV)/.browser   ## ruff, mypy and the f
 
 test-slow: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## the tests that take minutes: learning results of the presets
 	$(BIN)/python -m pytest -m slow -n 2
+
+fuzz: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## damage run folders of every task for half an hour (MINUTES=30)
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),30)
 
 lint: $(VENV)/.dev   ## ruff, mypy (strict for the library) and the direction of imports
 	$(BIN)/ruff check .

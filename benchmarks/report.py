@@ -25,9 +25,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from irrl.cli.show import finished_runs
 from irrl.runs.provenance import provenance
 from irrl.runs.run import CHECKPOINTS, METRICS, SUMMARY, Run
+from irrl.tasks import sound_runs
 from tests.helpers.browser import find_browser
 
 POINTS = 500
@@ -42,7 +42,8 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        sources = finished_runs(options.folders or [str(smoke_runs(folder / "smoke"))])
+        folders = options.folders or [str(smoke_runs(folder / "smoke"))]
+        sources, _ = sound_runs(folders, finished=True)
         copy_runs(sources, folder / "runs", options.runs)
         report = folder / "report.html"
         begun = time.perf_counter()
@@ -87,7 +88,7 @@ def copy_runs(sources: list[Run], target: Path, number: int) -> None:
 
 
 def copy_run(source: Run, folder: Path, seed: int) -> None:
-    """The same run under another seed; its checkpoints are only pointed at."""
+    """The same run under another seed; its checkpoints stay as they are."""
     rng = np.random.default_rng([seed, *source.settings["reward"].encode()])
     folder.mkdir(parents=True)
     for path in source.folder.glob("*.json"):
@@ -98,7 +99,7 @@ def copy_run(source: Run, folder: Path, seed: int) -> None:
     (folder / SUMMARY).write_text(json.dumps(summary))
     rows = stretched(source.rows(), rng)
     (folder / METRICS).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / CHECKPOINTS).symlink_to((source.folder / CHECKPOINTS).resolve())
+    shutil.copytree(source.folder / CHECKPOINTS, folder / CHECKPOINTS)
 
 
 def jittered(value: Any, rng: np.random.Generator) -> Any:

@@ -4,18 +4,47 @@ Every refusal is a `ValueError` of one line that names the argument.
 """
 
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import array_api_compat as api
+import numpy as np
 
-from irrl._arrays import Array, has_values, is_floating, namespace, without_gradient
+from irrl._arrays import (
+    Array,
+    has_values,
+    is_array,
+    is_floating,
+    is_torch,
+    namespace,
+    without_gradient,
+)
 from irrl.shapes import LOG_FLOOR
+
+LARGEST_LABEL = 2**31 - 1
+
+
+class Accepted(NamedTuple):
+    """The library of the arrays, and the arguments of a reward, checked and without gradient.
+
+    Attributes:
+        xp: the library.
+        log_probs: in single precision at least.
+        labels: as indices, all of them in range.
+        log_prior: above the floor; None if it was not given.
+        known: where labels are what was given; None if their values were checked.
+    """
+
+    xp: ModuleType
+    log_probs: Array
+    labels: Array
+    log_prior: Array | None
+    known: Array | None
 
 
 def accept(
     log_probs: Array, labels: Any, log_prior: Any, *, ensemble: bool, validate: bool
-) -> tuple[ModuleType, Array, Array, Array | None]:
-    """The library of the arrays, and the arguments of a reward, checked and without gradient."""
+) -> Accepted:
+    """The arguments of a reward, or a ValueError."""
     xp = namespace(log_probs=log_probs)
     require_log_probs(xp, "log_probs", log_probs)
     labels = as_labels(xp, labels, log_probs)
@@ -26,11 +55,14 @@ def accept(
         validate = validate and has_values(log_prior)
     log_probs = constant_log_probs(xp, "log_probs", log_probs, validate)
     classes = log_probs.shape[-1]
-    if validate and bool(xp.any((labels < 0) | (labels >= classes))):
+    known = (labels >= 0) & (labels < classes)
+    if validate and not bool(xp.all(known)):
         raise ValueError(f"labels must lie in 0..{classes - 1}")
+    if not validate:
+        labels = xp.where(known, labels, xp.zeros_like(labels))
     if log_prior is not None:
         log_prior = accept_prior(xp, log_prior, log_probs, labels, validate)
-    return xp, log_probs, labels, log_prior
+    return Accepted(xp, log_probs, labels, log_prior, None if validate else known)
 
 
 def require_shapes(log_probs: tuple[int, ...], labels: tuple[int, ...], ensemble: bool) -> None:
@@ -69,19 +101,41 @@ def accept_prior(
 
 def as_array(xp: ModuleType, name: str, x: Any, like: Array) -> Array:
     """An argument as an array of the library and device of another."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise ValueError(f"{name} must not be a masked array; give what is not masked")
+    if is_array(x) and namespace(**{name: x}) is not xp:
+        raise ValueError(
+            f"{name} must be an array of the same library as log_probs, got {type(x).__module__}."
+            f"{type(x).__name__}"
+        )
     try:
-        return xp.asarray(x, device=api.device(like))
-    except (TypeError, ValueError, RuntimeError) as error:
+        return xp.asarray(x, device=like.device if is_torch(like) else api.device(like))
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         said = str(error).partition("\n")[0]
         raise ValueError(f"{name} must be an array like log_probs: {said}") from None
 
 
 def as_labels(xp: ModuleType, labels: Any, like: Array) -> Array:
     """Labels as indices: wide enough to compare with K, and what torch wants."""
+    if not is_array(labels) and not isinstance(labels, np.ma.MaskedArray):
+        _require_small(labels)
     labels = as_array(xp, "labels", labels, like)
     if not xp.isdtype(labels.dtype, "integral") and 0 not in labels.shape:
         raise ValueError(f"labels must be integers, got {labels.dtype}")
-    return xp.astype(labels, xp.int32 if api.is_jax_namespace(xp) else xp.int64)
+    is_wide = not api.is_jax_namespace(xp) or xp.iinfo(labels.dtype).bits == 64
+    return xp.astype(labels, xp.int64 if is_wide else xp.int32)
+
+
+def _require_small(labels: Any) -> None:
+    """Refuse Python numbers that an array of indices would wrap around."""
+    try:
+        values = np.asarray(labels)
+    except (TypeError, ValueError, OverflowError):
+        return  # told by whoever makes an array of them
+    if values.dtype.kind == "O" or (
+        values.dtype.kind in "iu" and values.size and int(np.abs(values).max()) > LARGEST_LABEL
+    ):
+        raise ValueError(f"labels must be integers of at most {LARGEST_LABEL}")
 
 
 def require_log_probs(xp: ModuleType, name: str, log_probs: Array) -> None:

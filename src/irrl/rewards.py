@@ -144,13 +144,13 @@ class Reward:
         Raises:
             ValueError: for an argument of the wrong type, shape or values.
         """
-        ensemble = ensemble or self.needs_ensemble
-        xp, log_probs, labels, log_prior = accept(
-            log_probs, labels, log_prior, ensemble=ensemble, validate=self.validate
-        )
+        ensemble, validate = ensemble or self.needs_ensemble, self.validate
+        accepted = accept(log_probs, labels, log_prior, ensemble=ensemble, validate=validate)
+        xp, log_probs, labels, log_prior, known = accepted
         mixture = log_mean_exp(xp, log_probs) if ensemble else log_probs
         if self.shape is None:
-            return xp.astype(xp.argmax(mixture, axis=-1) == labels, mixture.dtype)
+            right = xp.argmax(mixture, axis=-1) == labels
+            return xp.astype(right if known is None else right & known, mixture.dtype)
         log_q = xp.take_along_axis(mixture, labels[..., None], axis=-1)[..., 0]
         if log_prior is None:
             log_p = xp.zeros_like(log_q) - math.log(mixture.shape[-1])
@@ -159,6 +159,8 @@ class Reward:
         rewards = self.of_log_posterior(xp, log_q, log_p)
         if self.needs_ensemble:
             rewards = rewards + self.bonus_weight * mutual_information(xp, log_probs, mixture)
+        if known is not None:
+            rewards = xp.where(known, rewards, xp.zeros_like(rewards))
         return rewards if self.g is None else without_gradient(rewards)  # g may have parameters
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -250,8 +252,9 @@ def reward(
             ``"module:function"`` or ``"clipped-module:function"``; that function itself.
         clipped: for a function: whether the reward is zero below the prior. A name says so itself.
         validate: check the values on each call (NaN, sums, ranges). Switch it off in a hot loop
-            or on an accelerator, where looking at values costs a synchronisation. Shapes and
-            types are always checked; under ``jax.jit`` and ``torch.compile`` only those can be.
+            or on an accelerator, where looking costs a synchronisation. Shapes and types are
+            always checked; under ``jax.jit`` and ``torch.compile`` only those can be. Unchecked,
+            a label out of range, such as -100, earns nothing; NaN and bad sums pass through.
 
     Returns:
         The reward, to be called with ``(log_probs, labels, log_prior=None, *, ensemble=False)``.

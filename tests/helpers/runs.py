@@ -24,7 +24,7 @@ def content(folder):
     for path in checkpoint_paths(folder / "checkpoints"):
         files[path.name] = (path / "arrays.safetensors").read_bytes()
     summary = json.loads((folder / "summary.json").read_text())
-    files["summary"] = {k: v for k, v in summary.items() if "second" not in k}
+    files["summary"] = {k: v for k, v in summary.items() if "second" not in k and k != "sha256"}
     return files
 
 

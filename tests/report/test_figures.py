@@ -10,9 +10,9 @@ from matplotlib.text import Text
 
 from irrl.analysis.plots import SMALL
 from irrl.cli.main import main
-from irrl.cli.show import finished_runs
 from irrl.errors import UserError
 from irrl.report import figures
+from irrl.tasks import sound_runs
 from tests.helpers.command import failing
 from tests.helpers.runs import run_in
 
@@ -42,7 +42,7 @@ def digits(tmp_path_factory, mnist_cache):
 
 def plot(name, *folders, **options):
     """A figure by its name."""
-    runs = finished_runs([str(folder) for folder in folders])
+    runs, _ = sound_runs([str(folder) for folder in folders], finished=True)
     return figures.find_figure(name).plot(figures.Request(runs, **options))
 
 
@@ -176,7 +176,8 @@ def test_a_folder_without_a_finished_run(skills, capsys, tmp_path):
     half = shutil.copytree(skills / "linear", tmp_path / "half")
     (half / "seed-0" / "summary.json").unlink()
     assert main(["figure", "reward-comparison", str(half), "-o", str(tmp_path / "f.png")]) == 0
-    assert "seed-0 is not finished, left out" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told.startswith("irrl: left out: ") and "seed-0 is not finished" in told
     (half / "seed-1" / "summary.json").unlink()
     before = {path: path.read_bytes() for path in half.rglob("*") if path.is_file()}
     for verb in (("figure", "reward-comparison"), ("report",)):

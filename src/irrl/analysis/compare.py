@@ -1,6 +1,5 @@
 """Tables over run folders: for each reward, the final metrics of all its seeds."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from irrl.analysis.stats import (
     steps_to,
 )
 from irrl.errors import UserError
-from irrl.runs.files import write_atomic
+from irrl.runs.files import to_json_bytes, write_atomic
 from irrl.runs.provenance import provenance
 from irrl.runs.run import Run
 from irrl.tasks import find_task, one_task
@@ -194,6 +193,13 @@ def steps_to_threshold(curves: Curves, primary: Metric) -> Reached | None:
 # --- tables ---
 
 
+def columns_of(task: Task, runs: Sequence[Run]) -> list[str]:
+    """What a comparison reports: of what environments tell by themselves, what all of them do."""
+    told = [m for m in task.all_columns() if m.startswith("environment_")]
+    missing = {m for m in told if not all(m in run.summary() for run in runs)}
+    return [m for m in task.all_columns() if m not in missing]
+
+
 def comparison(runs: Sequence[Run]) -> dict[str, Any]:
     """Mean and interquartile mean of each column of the task over the seeds of each reward.
 
@@ -202,10 +208,8 @@ def comparison(runs: Sequence[Run]) -> dict[str, Any]:
     """
     task = one_task(list(runs))
     primary, groups = task.primary, group_by_reward(runs)
-    summaries = {name: [run.summary() for run in group] for name, group in groups.items()}
-    every = [summary for found in summaries.values() for summary in found]
-    metrics = [m for m in task.all_columns() if all(m in summary for summary in every)]
-    finals = {name: [s[primary.name] for s in found] for name, found in summaries.items()}
+    metrics = columns_of(task, runs)
+    finals = {name: [run.final(primary.name) for run in group] for name, group in groups.items()}
     beside = standings(finals, primary.higher_is_better)
     ceiling = task.ceiling(runs[0].config) if task.ceiling is not None else math.inf
 
@@ -218,7 +222,7 @@ def comparison(runs: Sequence[Run]) -> dict[str, Any]:
         reached = steps_to_threshold(curves, primary)
         table[name] = {
             "seeds": [run.settings["seed"] for run in group],
-            **{m: _over_seeds(m, [s[m] for s in summaries[name]], top(m)) for m in metrics},
+            **{m: _over_seeds(m, [run.final(m) for run in group], top(m)) for m in metrics},
             "area": area(curves).to_json(),
             "steps_to": reached and reached.to_json(),
             "standing": beside[name].to_json() if name in beside else None,
@@ -287,9 +291,10 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def save_comparison(folder: Path, result: dict[str, Any], task: Task) -> None:
     """Write ``comparison.json`` and ``comparison.md``."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomic(folder / "comparison.json", (json.dumps(result, indent=1) + "\n").encode())
+    write_atomic(folder / "comparison.json", to_json_bytes(result))
     note = f"{TABLE_NOTE}\n\n    {result['command']}\n"
     changes = " (with changes)" if result["dirty"] else ""
     commit = f"\ncommit {', '.join(result['commits'])}{changes}\n\n"
     table = markdown_table(*table_rows(result, task))
-    write_atomic(folder / "comparison.md", (note + commit + table).encode())
+    text = (note + commit + table).encode(errors="backslashreplace")
+    write_atomic(folder / "comparison.md", text)

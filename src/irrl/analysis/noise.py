@@ -59,7 +59,8 @@ def plot_violins(groups: dict[str, list[Posteriors]], xlabel: str) -> Figure:
             axes.hlines(f.delta.mean(), place - 0.09, place + 0.09, color="white", lw=2, zorder=4)
         axes.axhline(0.0, color="0.5", lw=0.8, ls=":")
         axes.set_xticks(places, [str(f.step) for f in found])
-        axes.set(xlabel=xlabel, title=name, ylim=(-1.02, 1.02))
+        axes.set(xlabel=xlabel, ylim=(-1.02, 1.02))
+        axes.set_title(name, parse_math=False)  # a folder may have a dollar in its name
         tidy(axes)
     panels[0, 0].set_ylabel("discriminator noise, online minus oracle")
     return figure

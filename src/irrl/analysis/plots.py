@@ -4,8 +4,10 @@ Colours are from the palettes of Okabe and Ito and of Tol, safe for colour-blind
 the same colour in every figure.
 """
 
+import io
 import itertools
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from irrl.analysis.compare import (
 from irrl.errors import UserError
 from irrl.noise import DeltaNoise, exact_noise, taylor_noise
 from irrl.rewards import reward
+from irrl.runs.files import write_atomic
 from irrl.runs.run import Run
 from irrl.tasks import one_task
 from irrl.tasks.contract import Metric
@@ -91,8 +94,10 @@ def save_figure(figure: Figure, path: str | Path, dpi: int = 150) -> Path:
     """Write a figure; the ending of its name chooses the format."""
     path = Path(path)
     check_format(path)
+    content = io.BytesIO()
+    figure.savefig(content, format=path.suffix[1:], dpi=dpi, bbox_inches="tight")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=dpi, bbox_inches="tight")
+    write_atomic(path, content.getvalue())
     return path
 
 
@@ -181,7 +186,10 @@ def plot_comparison(runs: Sequence[Run]) -> Figure:
         figure.set_size_inches(width + BESIDE, max(height, 1.55 * len(groups)))
         left, right = figure.subfigures(1, 2, width_ratios=[width, BESIDE])
         firsts = {label: group[0] for label, group in groups.items()}
-        task.plot_beside(right, firsts, {label: colour_of(label) for label in groups})
+        try:
+            task.plot_beside(right, firsts, {label: colour_of(label) for label in groups})
+        except UserError as error:  # the curves can be drawn all the same
+            print(f"irrl: left out: {error}", file=sys.stderr)
     ceiling = max(task.ceiling(run.config) for run in runs) if task.ceiling else None
     panels = left.subplots(1, len(metrics), squeeze=False)[0]
     for axes, (name, metric) in zip(panels, metrics.items(), strict=True):

@@ -252,8 +252,8 @@ def _curve(steps: ArrayLike, values: ArrayLike) -> tuple[NDArray, NDArray]:
     x, y = np.asarray(steps, dtype=float), np.asarray(values, dtype=float)
     if x.ndim != 1 or x.size == 0 or y.shape[-1:] != x.shape:
         raise ValueError(f"values must have one number per step, got {y.shape} for {x.shape}")
-    if np.any(np.diff(x) <= 0) or np.isnan(y).any():
-        raise ValueError("steps must increase, and values contain no NaN")
+    if np.any(np.diff(x) <= 0) or not np.isfinite(y).all():
+        raise ValueError("steps must increase, and values be finite")
     return x, y
 
 
@@ -271,6 +271,6 @@ def _one_per_seed(values: ArrayLike) -> NDArray[np.float64]:
     sample = np.asarray(values, dtype=float)
     if sample.ndim != 1 or sample.size == 0:
         raise ValueError(f"values must hold one number per seed, got shape {sample.shape}")
-    if np.isnan(sample).any():
-        raise ValueError("values contains NaN")
+    if not np.isfinite(sample).all():
+        raise ValueError("values contains NaN or infinite numbers")
     return sample

@@ -1,7 +1,7 @@
 """The command line: verbs only. The work is done elsewhere, and imported when it is needed."""
 
+import io
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +11,7 @@ from irrl.cli.data import run_data
 from irrl.cli.flags import Parser, add_settings, first_word, given_settings, parse_settings
 from irrl.cli.rewards import run_noise, run_rewards
 from irrl.cli.show import run_figure, run_report
+from irrl.cli.stopping import STOPPED, in_order, tell, was_asked
 from irrl.cli.sweep import run_compare, run_sweep
 from irrl.errors import UserError
 from irrl.nn.distributed import current_world, joined
@@ -27,6 +28,7 @@ ABOUT = "irrl: train a policy on rewards from a discriminator that is still lear
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; return the exit code: 0 done, 1 some runs failed, 2 impossible, 130 stopped,
     141 not heard out."""
+    is_program = arguments is None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     verb = arguments[0] if arguments else "--help"
     if verb in ("-h", "--help"):
@@ -37,7 +39,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(f"irrl {version('irrl')}")
         return 0
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as on Ctrl-C, in order
+    _write_any_name()
+    try:
+        with in_order(is_program):
+            return _run(verb, arguments[1:])
+    except UserError as error:
+        return _fail(str(error))
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141 if verb in WORKING else 0
+    except MemoryError as error:
+        return _fail(f"not enough memory {error}".rstrip())
+    except (OSError, OverflowError) as error:
+        return _fail(str(error) or type(error).__name__)
+    except RuntimeError as error:
+        if "allocate memory" not in str(error) and "out of memory" not in str(error):
+            raise
+        return _fail(f"not enough memory: {str(error).splitlines()[0]}")
+
+
+def _run(verb: str, arguments: list[str]) -> int:
     try:
         if os.getcwd() not in sys.path:  # where a reward of one's own may be, module:function
             sys.path.append(os.getcwd())
@@ -49,27 +70,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with joined() as world:
             if world.size > 1 and verb not in ("train", "resume"):
                 raise UserError(f"irrl {verb} is for one process; start it without torchrun")
-            code = run_verb(Parser(prog=f"irrl {verb}", description=summary), arguments[1:])
+            code = run_verb(Parser(prog=f"irrl {verb}", description=summary), arguments)
             sys.stdout.flush()  # a pipe that was closed is noticed here, not after the exit code
             return code
-    except UserError as error:
-        print(f"irrl: error: {error}", file=sys.stderr)
-        return 2
-    except (OSError, MemoryError, OverflowError) as error:
-        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 141 if verb in WORKING else 0
-        print(f"irrl: error: {error or type(error).__name__}", file=sys.stderr)
-        return 2
-    except RuntimeError as error:
-        if "allocate memory" not in str(error) and "out of memory" not in str(error):
+    except (KeyboardInterrupt, Exception) as stop:
+        if not isinstance(stop, KeyboardInterrupt) and not was_asked():
             raise
-        print(f"irrl: error: not enough memory: {str(error).splitlines()[0]}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt as stop:
-        told = str(stop) or "what was checkpointed can be resumed"
-        print(f"\nirrl: stopped; {told}", file=sys.stderr)
-        return 130
+        resume = str(stop) if isinstance(stop, KeyboardInterrupt) else ""
+        tell(resume or "what was checkpointed can be resumed")
+        return STOPPED
+
+
+def _fail(text: str) -> int:
+    print(f"irrl: error: {' '.join(text.splitlines())}", file=sys.stderr)
+    return 2
+
+
+def _write_any_name() -> None:
+    """Folders may have names that are no text; they are shown escaped."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _overview() -> str:
@@ -178,10 +198,11 @@ def _play(parser: Parser, arguments: list[str]) -> int:
     import secrets
 
     from irrl.analysis.plots import check_format, save_figure
-    from irrl.runs.config import at_least
+    from irrl.runs.config import at_least, at_most
     from irrl.tasks import one_task, open_run
 
     at_least(1, episodes=options.episodes)
+    at_most(10_000, episodes=options.episodes)
     check_format(options.output)
     runs = [open_run(folder) for folder in options.runs]
     task = one_task(runs)
@@ -194,8 +215,12 @@ def _play(parser: Parser, arguments: list[str]) -> int:
     if played.animation is not None:
         from matplotlib.animation import PillowWriter
 
+        from irrl.runs.files import written_beside
+
         moving = Path(options.output).with_suffix(".gif")
-        played.animation.save(moving, writer=PillowWriter(fps=played.frames_per_second), dpi=80)
+        with written_beside(moving) as temporary:
+            writer = PillowWriter(fps=played.frames_per_second)
+            played.animation.save(temporary, writer=writer, dpi=80)
         print(moving)
     return 0
 
@@ -207,10 +232,10 @@ def _plot(parser: Parser, arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     from irrl.analysis.plots import check_format, plot_comparison, save_figure
-    from irrl.tasks import open_runs
+    from irrl.tasks import sound_runs
 
     check_format(options.output)
-    print(save_figure(plot_comparison(open_runs(options.runs)), options.output))
+    print(save_figure(plot_comparison(sound_runs(options.runs)[0]), options.output))
     return 0
 
 

@@ -63,7 +63,7 @@ def run_noise(parser: Parser, arguments: list[str]) -> int:
     parser.option("--classes", default=10, metavar="K", help="theory: number of labels")
     parser.option("-o", "--output", default="noise.png", metavar="FILE", help="PNG, SVG, PDF")
     options = parser.parse_args(arguments)
-    from irrl.runs.config import at_least
+    from irrl.runs.config import at_least, at_most
 
     at_least(2, classes=options.classes)
     default = theory if options.what == "theory" else measured
@@ -71,6 +71,7 @@ def run_noise(parser: Parser, arguments: list[str]) -> int:
     if options.what == "theory":
         return _theory(options, names)
     at_least(10, episodes=options.episodes)
+    at_most(1_000_000, episodes=options.episodes)
     at_least(1, checkpoints=options.checkpoints)
     if not options.runs or options.oracle is None:
         raise UserError("noise measure needs a run and --oracle RUN, a converged run to judge it")

@@ -1,6 +1,5 @@
 """The verbs that show finished runs: `irrl figure` and `irrl report`."""
 
-import sys
 from typing import Any
 
 from irrl.cli.flags import Parser
@@ -37,6 +36,7 @@ def _plot(options: Any) -> Any:
     from irrl.analysis.plots import check_format, save_figure
     from irrl.report.figures import Request, find_figure
     from irrl.runs.config import at_least
+    from irrl.tasks import sound_runs
 
     at_least(0, seed=options.seed)
     entry = find_figure(options.name)
@@ -46,7 +46,7 @@ def _plot(options: Any) -> Any:
         raise UserError(f"{options.name} needs {entry.needs}; name their folders")
     if options.runs and not entry.of_runs:
         raise UserError(f"{options.name} draws no runs; leave the folders out")
-    runs = finished_runs(options.runs)
+    runs, _ = sound_runs(options.runs, finished=True)
     oracle = Path(options.oracle) if options.oracle else None
     return save_figure(entry.plot(Request(runs, oracle, options.seed)), output, dpi=300)
 
@@ -68,17 +68,21 @@ def run_report(parser: Parser, arguments: list[str]) -> int:
     if output.suffix not in (".html", ".htm"):
         raise UserError(f"cannot write a report to {output}: its name must end in .html")
     charting = _charting_library()
-    runs = finished_runs(options.runs)
+    from irrl.tasks import sound_runs
+
+    runs, left_out = sound_runs(options.runs, finished=True)
 
     from irrl.report.html import render
-    from irrl.report.pages import find_noise, make_page
+    from irrl.report.pages import find_noise, make_page, noise_section, sound_noise
     from irrl.report.studies import sorted_into_studies
     from irrl.runs.files import write_atomic
 
-    noise = dict.fromkeys([*map(Path, options.noise), *find_noise(options.runs)])
-    page = make_page(sorted_into_studies(runs), list(noise))
+    named = list(dict.fromkeys(map(Path, options.noise)))
+    found, damaged = sound_noise([p for p in find_noise(options.runs) if p not in named])
+    noise = [*map(noise_section, named), *found]
+    page = make_page(sorted_into_studies(runs), noise, [*left_out, *damaged])
     output.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(output, render(page, charting).encode())
+    write_atomic(output, render(page, charting).encode(errors="backslashreplace"))
     print(output)
     return 0
 
@@ -89,21 +93,3 @@ def _charting_library() -> str:
     except ModuleNotFoundError:
         raise UserError("a report needs Plotly: pip install 'irrl[report]'") from None
     return get_plotlyjs()
-
-
-def finished_runs(folders: list[str]) -> list[Any]:
-    """Finished runs at or below some folders, each of which must have one; others are told."""
-    from irrl.runs.run import is_finished, run_folders
-    from irrl.tasks import open_run
-
-    runs = {}
-    for folder in folders:
-        found = run_folders([folder])
-        if not any(map(is_finished, found)):
-            raise UserError(f"there is no finished run in {folder}; finish one, or leave it out")
-        for each in found:
-            if is_finished(each):
-                runs[each.resolve()] = open_run(each)
-            else:
-                print(f"irrl: {each} is not finished, left out", file=sys.stderr)
-    return list(runs.values())

@@ -21,6 +21,7 @@ from irrl.cli.tables import print_table
 from irrl.errors import UserError
 
 if TYPE_CHECKING:
+    from irrl.runs.run import Run
     from irrl.sweeps.grid import Plan
     from irrl.sweeps.sweep import Engine, Job, Outcome
 
@@ -69,9 +70,11 @@ def run_compare(parser: Parser, arguments: list[str]) -> int:
     options, given = parse_settings(parser, arguments, without=("reward", "seed"))
     if options.baseline_seeds is None:
         options.baseline_seeds = options.seeds
-    from irrl.runs.config import at_least
+    from irrl.runs.config import at_least, at_most
+    from irrl.sweeps.grid import MOST_RUNS
 
     at_least(1, seeds=options.seeds, baseline_seeds=options.baseline_seeds)
+    at_most(MOST_RUNS, seeds=options.seeds, baseline_seeds=options.baseline_seeds)
     rewards = reward_names(options.rewards)
     if not rewards:
         raise UserError("rewards must name at least one reward, such as clipped-linear")
@@ -143,6 +146,8 @@ def _values_reader(parse: Callable[[str], Any], default: Any) -> Callable[[str],
     def values(text: str) -> list[Any]:
         try:
             return parse_values(text, parse, separator_of(default))
+        except UserError as error:
+            raise ArgumentTypeError(str(error)) from None
         except ValueError:
             kind = getattr(parse, "__name__", "value")
             raise ArgumentTypeError(f"invalid {kind} value in {text!r}") from None
@@ -183,11 +188,12 @@ def _add_engine_options(parser: Parser) -> None:
 
 
 def _engine(options: Any) -> "Engine":
-    from irrl.runs.config import at_least
+    from irrl.runs.config import at_least, at_most
 
     workers = options.workers
     if workers is not None:
         at_least(1, workers=workers)
+        at_most(1_024, workers=workers)
     else:
         workers = os.cpu_count() or 1
     at_least(0, gpus=options.gpus)
@@ -234,17 +240,14 @@ def _print_metrics(jobs: Sequence["Job"], out: Path) -> None:
     from irrl.tasks import open_run, task_of
 
     primary = task_of(jobs[0].config).primary.name
-    groups: dict[Path, list[dict[str, Any]]] = {}
+    groups: dict[Path, list[Run]] = {}
     for job in filter(is_finished, jobs):
-        groups.setdefault(job.folder.parent, []).append(open_run(job.folder).summary())
+        groups.setdefault(job.folder.parent, []).append(open_run(job.folder))
     rows = []
-    for folder, summaries in groups.items():
-        estimate = mean_estimate([summary[primary] for summary in summaries])
-        estimate = estimate.within(*range_of(primary))
-        hours = sum(summary["seconds"] for summary in summaries) / 3600.0
-        rows.append(
-            [str(folder.relative_to(out)), str(len(summaries)), str(estimate), f"{hours:.2f}"]
-        )
+    for folder, runs in groups.items():
+        estimate = mean_estimate([run.final(primary) for run in runs]).within(*range_of(primary))
+        hours = sum(run.final("seconds") for run in runs) / 3600.0
+        rows.append([str(folder.relative_to(out)), str(len(runs)), str(estimate), f"{hours:.2f}"])
     header = ["runs", "seeds", column_title(primary), "hours in all"]
     print_table(header, rows, "mean over seeds [95 % interval]")
     for folder in dict.fromkeys(folder.parent for folder in groups):

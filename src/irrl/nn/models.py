@@ -89,6 +89,8 @@ def restore_adam(
                     f"{value.dtype} of shape {tuple(value.shape)}, expected {now.dtype} of shape "
                     f"{tuple(now.shape)}"
                 )
+            if not torch.isfinite(value).all():
+                raise UserError(f"the checkpoint is damaged: {its_name} must be finite")
             optimiser.state[parameter][moment] = value.to(parameter.device)
 
 
@@ -124,6 +126,11 @@ def fill(model: SomeModel, prefix: str, arrays: Arrays, device: torch.device) ->
                 f"the checkpoint is of another configuration: {prefix}{name} has shape "
                 f"{tuple(value.shape)}, expected {tuple(tensor.shape)}"
             )
+        if value.dtype != tensor.dtype or not torch.isfinite(value).all():
+            raise UserError(
+                f"the checkpoint is damaged: {prefix}{name} must hold finite numbers of "
+                f"{tensor.dtype}, got {value.dtype}"
+            )
         tensor.copy_(value)
     return model.to(device)
 
@@ -131,7 +138,12 @@ def fill(model: SomeModel, prefix: str, arrays: Arrays, device: torch.device) ->
 def restored(arrays: Arrays, name: str) -> Tensor:
     if name not in arrays:
         raise UserError(f"the checkpoint is of another configuration: it has no {name}")
-    return torch.tensor(arrays[name])
+    try:
+        return torch.tensor(arrays[name])
+    except TypeError:  # numbers of a kind that PyTorch does not have
+        raise UserError(
+            f"the checkpoint is damaged: {name} has numbers of type {arrays[name].dtype}"
+        ) from None
 
 
 # --- an oracle ---

@@ -2,7 +2,7 @@
 
 import base64
 import io
-import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,23 +17,32 @@ from irrl.report.figures import first_seeds
 from irrl.report.html import Page, Picture, Section, Table
 from irrl.report.studies import Row, Study, share_of_authors
 from irrl.runs.provenance import provenance
+from irrl.runs.reading import is_there, read_json, read_plain
 from irrl.runs.run import Run
+
+NoiseSection = tuple[str, list[Table], list[Picture]]
+"""Title, tables, pictures."""
+
+PNG = b"\x89PNG\r\n\x1a\n"
+PICTURE_BYTES = 32 << 20
 
 POINTS = 500
 """Of a curve, at most so many are shown."""
 
 
-def make_page(studies: Sequence[Study], noise: Sequence[Path]) -> Page:
+def make_page(
+    studies: Sequence[Study], noise: Sequence[NoiseSection], left_out: Sequence[str] = ()
+) -> Page:
     runs = [run for study in studies for run in study.runs]
     made = provenance()
     commit = f", commit {made['commit'][:10]}" if made["commit"] else ""
     several = len({study.title for study in studies}) < len(studies)
     return Page(
         "Internally rewarded reinforcement learning: report",
-        headline(studies),
+        [*headline(studies), *(f"Left out: {line}." for line in left_out)],
         [made_table(runs), runs_table(runs)],
         [section(study, several) for study in studies],
-        [noise_section(path) for path in noise],
+        list(noise),
         f"Made by `{made['command']}`, irrl {made['irrl']}{commit}. This page needs no network.",
     )
 
@@ -91,7 +100,8 @@ def runs_table(runs: Sequence[Run]) -> Table:
     """Hours of each task: what all of this cost."""
     seconds: dict[str, list[float]] = {}
     for run in runs:
-        seconds.setdefault(run.task, []).append(float(run.summary().get("seconds", 0.0)))
+        spent = run.final("seconds") if "seconds" in run.summary() else 0.0
+        seconds.setdefault(run.task, []).append(spent)
     rows = [[t, str(len(s)), f"{sum(s) / 3600:.2f}"] for t, s in seconds.items()]
     return Table(["task", "finished runs", "hours in all"], rows)
 
@@ -234,18 +244,38 @@ def find_noise(folders: Sequence[str]) -> list[Path]:
     return sorted({path for folder in folders for path in Path(folder).glob("**/*noise.json")})
 
 
-def noise_section(path: Path) -> tuple[str, list[Table], list[Picture]]:
+def sound_noise(paths: Sequence[Path]) -> tuple[list[NoiseSection], list[str]]:
+    """Sections for those of some files that can be shown, and a line about each of the others."""
+    sections, left_out = [], []
+    for path in paths:
+        try:
+            sections.append(noise_section(path))
+        except UserError as error:
+            left_out.append(str(error))
+            print(f"irrl: left out: {error}", file=sys.stderr)
+    return sections, left_out
+
+
+def noise_section(path: Path) -> NoiseSection:
     try:
-        record = json.loads(path.read_bytes())
+        record = read_json(path)
         tables = [_delta_table(record["runs"]), _reward_table(record["runs"])]
         command = str(record["command"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except UserError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path} is not what `irrl noise measure` writes") from None
     title, image = f"Discriminator noise ({path.name})", path.with_suffix(".png")
     alt = f"Posterior of the true label by the online discriminator less the oracle's: {command}"
-    if not image.exists():
+    if not is_there(image):
         return title, tables, [Picture("Violins", alt, None, f"there is no {image.name} beside it")]
-    return title, tables, [Picture("Violins", alt, _uri(image.read_bytes()))]
+    try:
+        content = read_plain(image, PICTURE_BYTES)
+        if not content.startswith(PNG):
+            raise UserError(f"{image} is not a PNG")
+    except UserError as error:
+        return title, tables, [Picture("Violins", alt, None, str(error))]
+    return title, tables, [Picture("Violins", alt, _uri(content))]
 
 
 def _delta_table(runs: dict[str, Any]) -> Table:
@@ -262,7 +292,7 @@ def _delta_table(runs: dict[str, Any]) -> Table:
 def _reward_table(runs: dict[str, Any]) -> Table:
     keys = ("bias", "predicted_bias", "std", "predicted_std")
     rows = [
-        [name, str(r["step"]), r["reward"], *(f"{r[k]:.3f}" for k in keys)]
+        [name, str(r["step"]), str(r["reward"]), *(f"{r[k]:.3f}" for k in keys)]
         for name, found in runs.items()
         for r in found["rewards"]
     ]

@@ -16,6 +16,7 @@ from irrl.analysis.compare import (
     Standing,
     all_curves,
     area,
+    columns_of,
     group_by_reward,
     is_reward,
     standings,
@@ -153,12 +154,11 @@ def study_of(task: Task, variant: str, set_up: str, runs: Sequence[Run]) -> Stud
     groups = group_by_reward(runs)
     panels, primary = list(task.all_panels()), task.primary
     curves = {label: all_curves(group, panels) for label, group in groups.items()}
-    finals = {n: [run.summary()[primary.name] for run in group] for n, group in groups.items()}
+    finals = {n: [run.final(primary.name) for run in group] for n, group in groups.items()}
     online = {n: v for n, v in finals.items() if is_reward(n) and not n.endswith(ORACLE)}
     beside = standings(online, primary.higher_is_better)
     anchors = {n: a for n in online if (a := anchor_of(task, n, groups[n][0])) is not None}
-    summaries = [run.summary() for run in runs]
-    others = [m for m in task.columns if "seconds" not in m and all(m in s for s in summaries)]
+    others = [m for m in columns_of(task, runs)[1:] if "seconds" not in m]
     rows = []
     for label, group in groups.items():
         final = mean_estimate(finals[label]).within(*range_of(primary.name))
@@ -182,7 +182,7 @@ def study_of(task: Task, variant: str, set_up: str, runs: Sequence[Run]) -> Stud
 
 
 def _over(metric: str, runs: Sequence[Run]) -> Estimate:
-    return mean_estimate([run.summary()[metric] for run in runs]).within(*range_of(metric))
+    return mean_estimate([run.final(metric) for run in runs]).within(*range_of(metric))
 
 
 def anchor_of(task: Task, reward: str, run: Run) -> Anchor | None:
@@ -236,7 +236,7 @@ def share_of_authors(studies: Sequence[Study], reward: str) -> Estimate | None:
         if row is not None and row.anchor is not None and study.variant not in shares:
             theirs = 0.5 * (row.anchor.low + row.anchor.high)
             name, runs = study.task.primary.name, study.groups[reward]
-            shares[study.variant] = [run.summary()[name] / theirs for run in runs]
+            shares[study.variant] = [run.final(name) / theirs for run in runs]
     if len(shares) < 2 or len({len(values) for values in shares.values()}) > 1:
         return None
     return stratified_estimate(list(shares.values()))

@@ -1,11 +1,12 @@
 """A checkpoint is a folder: arrays as safetensors, everything else as JSON, no code.
 
 It is written under a temporary name, synced and renamed, so a checkpoint either is whole or is
-not there. ``state.json`` carries the digest of the arrays: damage is noticed, not loaded.
+not there. ``state.json`` carries the digests of the arrays and of itself: damage is noticed, not
+loaded.
 """
 
 import hashlib
-import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,26 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from irrl.errors import UserError
-from irrl.runs.files import sync_folder, to_json_bytes, write_atomic, write_synced
+from irrl.errors import UserError, shown
+from irrl.runs.files import sync_folder, temporary_of, to_json_bytes, write_atomic, write_synced
+from irrl.runs.reading import (
+    digest_of,
+    is_real_folder,
+    is_step,
+    is_there,
+    read_object,
+    read_plain,
+    require_real_folder,
+)
 
 ARRAYS = "arrays.safetensors"
 STATE = "state.json"
 LAST = "last"
+ARRAYS_BYTES = 1 << 32  # that a checkpoint has at most which does not know its size
+
+_BY_STEP = re.compile(r"[0-9]{12,16}")
+_KEYS = {"step", "arrays_sha256", "state"}
+_SEAL = {"arrays_bytes", "sha256"}  # which checkpoints of before do not have
 
 
 @dataclass(frozen=True)
@@ -32,46 +47,85 @@ class Checkpoint:
     state: dict[str, Any]
 
 
+# --- writing ---
+
+
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write ``folder/<step>`` and point ``folder/last`` to it."""
+    require_real_folder(folder)
     folder.mkdir(exist_ok=True)
-    name = f"{checkpoint.step:012d}"
-    temporary = folder / f".{name}.tmp"
-    shutil.rmtree(temporary, ignore_errors=True)
+    final = folder / f"{checkpoint.step:012d}"
+    require_real_folder(final)
+    temporary = temporary_of(final)
     temporary.mkdir()
     arrays = save({key: np.asarray(a, order="C") for key, a in checkpoint.arrays.items()})
     state = {
         "step": checkpoint.step,
+        "arrays_bytes": len(arrays),
         "arrays_sha256": hashlib.sha256(arrays).hexdigest(),
         "state": checkpoint.state,
     }
     write_synced(temporary / ARRAYS, arrays)
-    write_synced(temporary / STATE, to_json_bytes(state))
-    final = folder / name
+    write_synced(temporary / STATE, to_json_bytes({**state, "sha256": digest_of(state)}))
     shutil.rmtree(final, ignore_errors=True)
     temporary.rename(final)
     sync_folder(folder)
-    write_atomic(folder / LAST, name.encode() + b"\n")
+    write_atomic(folder / LAST, final.name.encode() + b"\n")
     return final
+
+
+# --- reading ---
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint folder, or say what is wrong with it."""
-    advice = f"remove {path} and the 'last' file beside it to fall back on an earlier checkpoint"
     try:
-        arrays = (path / ARRAYS).read_bytes()
-        record = json.loads((path / STATE).read_bytes())
-        step, digest, state = record["step"], record["arrays_sha256"], dict(record["state"])
+        record = _read_state(path)
+        size = record.get("arrays_bytes", ARRAYS_BYTES)
+        content = read_plain(path / ARRAYS, size)
+        if hashlib.sha256(content).hexdigest() != record["arrays_sha256"]:
+            raise ValueError(f"{path / ARRAYS} was altered or cut")
+        return Checkpoint(record["step"], _arrays_of(path / ARRAYS, content), record["state"])
     except FileNotFoundError as error:
-        raise UserError(f"half a checkpoint: {error.filename} is missing; {advice}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"damaged checkpoint: {path / STATE} ({error}); {advice}") from None
-    if hashlib.sha256(arrays).hexdigest() != digest:
-        raise UserError(f"damaged checkpoint: {path / ARRAYS} was altered or cut; {advice}")
+        raise UserError(
+            f"half a checkpoint: {error.filename} is missing; {_advice(path)}"
+        ) from None
+    except ValueError as error:
+        raise UserError(f"damaged checkpoint: {error}; {_advice(path)}") from None
+
+
+def _advice(path: Path) -> str:
+    return f"remove {path} and the 'last' file beside it to fall back on an earlier checkpoint"
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    """What ``state.json`` says, if it is as it was written."""
+    file = path / STATE
+    if not is_there(file):
+        raise FileNotFoundError(2, "missing", str(file))
+    record = read_object(file, "the state of a checkpoint")
+    if set(record) not in (_KEYS, _KEYS | _SEAL):
+        raise ValueError(f"{file} has not the keys of a checkpoint")
+    if not is_step(record["step"]) or not isinstance(record["state"], dict):
+        raise ValueError(f"{file} has no step or no state")
+    if f"{record['step']:012d}" != path.name:
+        raise ValueError(f"{file} is of step {record['step']}, its folder of {path.name}")
+    if "sha256" in record:
+        said = record.pop("sha256")
+        if digest_of(record) != said or not is_step(record["arrays_bytes"]):
+            raise ValueError(f"{file} was altered: it has not the SHA-256 that it names")
+    return record
+
+
+def _arrays_of(path: Path, content: bytes) -> dict[str, np.ndarray]:
     try:
-        return Checkpoint(step, load(arrays), state)
-    except SafetensorError as error:
-        raise UserError(f"damaged checkpoint: {path / ARRAYS} ({error}); {advice}") from None
+        arrays = load(content)
+    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"{path} holds no arrays that can be read ({shown(error)})") from None
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise ValueError(f"{path} has NaN in {shown(name)}")
+    return arrays
 
 
 def remove_checkpoint(path: Path) -> None:
@@ -83,16 +137,18 @@ def remove_checkpoint(path: Path) -> None:
 
 def checkpoint_paths(folder: Path) -> list[Path]:
     """All checkpoints of a run, oldest first."""
-    return sorted(p for p in folder.glob("[0-9]*") if p.is_dir())
+    require_real_folder(folder)
+    found = folder.iterdir() if folder.is_dir() else ()
+    named = (p for p in found if _BY_STEP.fullmatch(p.name) and is_real_folder(p))
+    return sorted(named, key=lambda path: int(path.name))
 
 
 def last_checkpoint(folder: Path) -> Checkpoint | None:
     """The checkpoint that ``last`` names; without that file, the newest one."""
     paths = checkpoint_paths(folder)
-    try:
-        name = (folder / LAST).read_bytes().decode(errors="replace").strip()
-    except FileNotFoundError:
+    if not is_there(folder / LAST):
         return load_checkpoint(paths[-1]) if paths else None
+    name = read_plain(folder / LAST, 64, whole=False).decode(errors="replace").strip()
     for path in paths:
         if path.name == name:
             return load_checkpoint(path)

@@ -4,14 +4,23 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Self
 
-from irrl.errors import UserError, unknown_name
+from irrl.errors import UserError, shown, unknown_name
 from irrl.rewards import Reward
 from irrl.rewards import reward as find_reward
+
+MOST = 10**12 - 1
+"""The largest whole number that a setting may be, if its task sets no other limit."""
+
+LARGEST = 1e30
+"""The same for other numbers: finite in single precision."""
+
+LONGEST = 1 << 20
+"""Characters of a text."""
 
 
 def setting(default: Any, help: str) -> Any:
@@ -31,6 +40,7 @@ class Config:
     length: ClassVar[str]  # the setting that says how many steps a run has
     testable: ClassVar[tuple[str, ...]] = ()  # settings in which a test may differ from training
     may_change: ClassVar[tuple[str, ...]] = ("device",)  # in which a resumed run may differ
+    most: ClassVar[Mapping[str, int]] = {}  # largest values of whole numbers, by setting
 
     reward: str = setting("clipped-linear", "reward of the policy; see `irrl rewards`")
     seed: int = setting(0, "root of every random stream")
@@ -46,16 +56,29 @@ class Config:
                 continue
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (number if kind is float else type(value) is kind):
-                raise UserError(f"{flag_name(f.name)} must be {kind.__name__}, got {value!r}")
-            if isinstance(value, float) and not math.isfinite(value):
-                raise UserError(f"{flag_name(f.name)} must be finite, got {value!r}")
+                raise UserError(f"{flag_name(f.name)} must be {kind.__name__}, got {shown(value)}")
+            self._check_size(f.name, value)
+
+    def _check_size(self, name: str, value: Any) -> None:
+        if isinstance(value, str) and (len(value) > LONGEST or "\0" in value):
+            raise UserError(
+                f"{flag_name(name)} must be text of at most {LONGEST} characters, none of them "
+                f"zero, got {shown(value)}"
+            )
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UserError(f"{flag_name(name)} must be finite, got {value!r}")
+        most = {"seed": 2**63 - 1, **self.most}.get(name, MOST)
+        if isinstance(value, int) and abs(value) > most:
+            raise UserError(f"{flag_name(name)} must be at most {most}, got {shown(value)}")
+        if isinstance(value, float) and abs(value) > LARGEST:
+            raise UserError(f"{flag_name(name)} must be at most {LARGEST:g}, got {value!r}")
 
     def require(self, names: str, holds: Callable[[Any], bool], expected: str) -> None:
         """Raise unless each of some settings (names separated by spaces) holds."""
         for name in names.split():
             if not holds(getattr(self, name)):
                 raise UserError(
-                    f"{flag_name(name)} must be {expected}, got {getattr(self, name)!r}"
+                    f"{flag_name(name)} must be {expected}, got {shown(getattr(self, name))}"
                 )
 
     def require_known(self, **known: Sequence[str]) -> None:
@@ -131,8 +154,16 @@ def _type_hints(cls: Any) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
-def at_least(smallest: int, **values: int) -> None:
-    """Raise unless each of some numbers is large enough."""
+def at_least(smallest: int, **values: float) -> None:
+    """Raise unless each of some numbers is large enough, and none of them endless."""
     for name, value in values.items():
-        if value < smallest:
-            raise UserError(f"{flag_name(name)} must be at least {smallest}, got {value}")
+        if not value >= smallest:
+            raise UserError(f"{flag_name(name)} must be at least {smallest}, got {shown(value)}")
+    at_most(2**63 - 1, **values)
+
+
+def at_most(largest: int, **values: float) -> None:
+    """Raise unless each of some numbers is small enough."""
+    for name, value in values.items():
+        if not value <= largest:
+            raise UserError(f"{flag_name(name)} must be at most {largest}, got {shown(value)}")

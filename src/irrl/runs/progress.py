@@ -25,10 +25,10 @@ class Bars:
         self._console = Console(stderr=True)
         self._live = self._console.is_terminal
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
-            TextColumn("{task.fields[metric]}"),
+            TextColumn("{task.fields[metric]}", markup=False),
             TimeRemainingColumn(),
             console=self._console,
             disable=not self._live,

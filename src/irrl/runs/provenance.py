@@ -9,6 +9,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from irrl.errors import UserError
+from irrl.runs.reading import is_there, read_object
+
 LIBRARIES = (
     "numpy", "numba", "array-api-compat", "safetensors", "gymnasium", "torch", "jax", "mujoco",
 )  # fmt: skip
@@ -31,6 +34,17 @@ def provenance() -> dict[str, Any]:
             "cores": os.cpu_count(),
         },
     }
+
+
+def read_provenance(path: Path) -> dict[str, Any]:
+    """What a run folder says about how it was made; empty if there is no such file."""
+    if not is_there(path):
+        return {}
+    record = read_object(path, "the provenance of a run")
+    for key, kind in (("machine", dict), ("libraries", dict), ("resumed", list)):
+        if not isinstance(record.get(key, kind()), kind):
+            raise UserError(f"{path} is damaged: its {key} must be a JSON {kind.__name__}")
+    return record
 
 
 def _version(package: str) -> str | None:

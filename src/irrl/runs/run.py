@@ -8,30 +8,82 @@ checkpoints/      <step>/ and `last`
 summary.json      written last: its presence means done
 """
 
+import hashlib
 import json
-import os
-import shlex
+import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from irrl.errors import UserError
+from irrl.errors import UserError, shown
+from irrl.runs.bookkeeping import (
+    bookkeeping_of,
+    check_known_metrics,
+    check_settings,
+    known_metrics,
+)
 from irrl.runs.checkpoint import Checkpoint, last_checkpoint, save_checkpoint
-from irrl.runs.config import Config, flag_name
-from irrl.runs.files import exclusive, read_json, to_json_bytes, write_atomic
-from irrl.runs.provenance import provenance
+from irrl.runs.config import Config
+from irrl.runs.files import (
+    append,
+    exclusive,
+    remove_leftovers,
+    size_to_write,
+    to_json_bytes,
+    truncate,
+    write_atomic,
+    write_first,
+)
+from irrl.runs.folder import (
+    CHECKPOINTS,
+    CONFIG,
+    METRICS,
+    PROVENANCE,
+    SUMMARY,
+    Settings,
+    check_empty,
+    check_new,
+    holds_a_run,
+    is_finished,
+    is_run,
+    last_row,
+    read_settings,
+    resume_command,
+    run_folders,
+)
+from irrl.runs.provenance import provenance, read_provenance
+from irrl.runs.reading import (
+    METRICS_BYTES,
+    Row,
+    is_number,
+    is_there,
+    parse_rows,
+    read_plain,
+    require_row,
+)
+from irrl.runs.seal import check_metrics, read_summary, sealed
 
-CONFIG = "config.json"
-PROVENANCE = "provenance.json"
-METRICS = "metrics.jsonl"
-CHECKPOINTS = "checkpoints"
-SUMMARY = "summary.json"
-LONGEST_ROW = 1 << 16
+__all__ = [
+    "CHECKPOINTS",
+    "CONFIG",
+    "METRICS",
+    "PROVENANCE",
+    "SUMMARY",
+    "Row",
+    "Run",
+    "Settings",
+    "check_empty",
+    "check_new",
+    "is_finished",
+    "is_run",
+    "last_row",
+    "read_settings",
+    "resume_command",
+    "run_folders",
+]
 
-Row = dict[str, Any]
-Settings = dict[str, Any]
 SomeConfig = TypeVar("SomeConfig", bound=Config)
 
 
@@ -48,6 +100,9 @@ class Run(Generic[SomeConfig]):
         self.listeners: list[Callable[[Row], None]] = []
         self._started = time.perf_counter()
         self._seconds_before = 0.0
+        self._provenance: dict[str, Any] | None = None
+        self._summary: dict[str, Any] | None = None
+        self._rows: list[Row] | None = None
 
     @property
     def task(self) -> str:
@@ -64,7 +119,10 @@ class Run(Generic[SomeConfig]):
         folder = Path(folder)
         check_new(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder / CONFIG, to_json_bytes(config.to_json()))
+        try:
+            write_first(folder / CONFIG, to_json_bytes(config.to_json()))
+        except FileExistsError:
+            raise UserError(holds_a_run(folder)) from None
         made = {**provenance(), "task_package": package, "resumed": []}
         write_atomic(folder / PROVENANCE, to_json_bytes(made))
         return cls(folder, config)
@@ -85,30 +143,43 @@ class Run(Generic[SomeConfig]):
     # --- checkpoints ---
 
     def restore(self) -> Checkpoint | None:
-        """Go back to the last checkpoint: returns it, and drops the metrics logged after it."""
-        metrics = self.folder / METRICS
-        size = metrics.stat().st_size if metrics.exists() else 0
+        """Go back to the last checkpoint, which is returned; None before there is one."""
+        checkpoint = self.resumable()
+        self.go_back(checkpoint)
+        return checkpoint
+
+    def resumable(self) -> Checkpoint | None:
+        """The last checkpoint, if the run can go on from it; None before there is one. Reads."""
+        size = self._metrics_bytes()
         checkpoint = last_checkpoint(self.folder / CHECKPOINTS)
         if checkpoint is None and size > 0 and len(self.rows(complete=False)) > 1:
             raise UserError(
                 f"{self.folder} has metrics but no checkpoint; put its {CHECKPOINTS}/ back, or "
                 "start a new run"
             )
-        keep, seconds = 0, 0.0
         if checkpoint is not None:
-            keep, seconds = self._bookkeeping(checkpoint)
-            self._check_settings(checkpoint)
-        if checkpoint is not None and size < keep:
-            raise UserError(
-                f"{metrics} was cut: it holds {size} bytes, its checkpoint at step "
-                f"{checkpoint.step} knows {keep}; put the file back, or start a new run"
-            )
-        if size > keep:
-            os.truncate(metrics, keep)
+            check_settings(self.folder, self.config, checkpoint)
+            check_known_metrics(self.folder, checkpoint, size)
+            read_provenance(self.folder / PROVENANCE)
+        return checkpoint
+
+    def go_back(self, checkpoint: Checkpoint | None) -> None:
+        """Drop what was logged after a checkpoint, and what kills have left; note the resumption.
+
+        Only when all is prepared: a run that cannot go on stays as it is.
+        """
+        keep, seconds = known_metrics(self.folder, checkpoint) if checkpoint else (0, 0.0)
+        for folder in (self.folder, self.folder / CHECKPOINTS):
+            remove_leftovers(folder)
         if checkpoint is not None:
             self._note_resumption(checkpoint.step)
+        if self._metrics_bytes() > keep:
+            truncate(self.folder / METRICS, keep)
         self._seconds_before, self._started = seconds, time.perf_counter()
-        return checkpoint
+
+    def _metrics_bytes(self) -> int:
+        path = self.folder / METRICS
+        return size_to_write(path) if is_there(path) else 0
 
     def last_checkpoint(self) -> Checkpoint:
         """The last checkpoint, to look at; a run without one is told to get it first."""
@@ -117,175 +188,87 @@ class Run(Generic[SomeConfig]):
             raise UserError(
                 f"{self.folder} has no checkpoint yet; `{resume_command(self.folder)}` first"
             )
+        check_settings(self.folder, self.config, checkpoint)
         return checkpoint
 
     def save(self, step: int, arrays: dict[str, Any], state: dict[str, Any] | None = None) -> None:
         """Write a checkpoint from which ``restore`` continues exactly; the settings go in, too."""
-        with open(self.folder / METRICS, "ab") as file:
-            os.fsync(file.fileno())
-            metrics_bytes = file.tell()
-        bookkeeping = {
-            "settings": self.settings,
-            "metrics_bytes": metrics_bytes,
-            "seconds": self.seconds,
-        }
+        bookkeeping = {**bookkeeping_of(self.folder, self.settings), "seconds": self.seconds}
         checkpoint = Checkpoint(step, arrays, {**(state or {}), **bookkeeping})
         save_checkpoint(self.folder / CHECKPOINTS, checkpoint)
 
-    def _bookkeeping(self, checkpoint: Checkpoint) -> tuple[int, float]:
-        try:
-            return int(checkpoint.state["metrics_bytes"]), float(checkpoint.state["seconds"])
-        except (KeyError, TypeError, ValueError):
-            raise UserError(
-                f"damaged checkpoint: step {checkpoint.step} of {self.folder} does not know its "
-                "metrics; remove it and the 'last' file beside it to fall back on an earlier one"
-            ) from None
-
-    def _check_settings(self, checkpoint: Checkpoint) -> None:
-        """Raise if a checkpoint was made with other settings than those of ``config.json``."""
-        its = checkpoint.state.get("settings")
-        if not isinstance(its, dict):
-            raise UserError(
-                f"damaged checkpoint: step {checkpoint.step} of {self.folder} does not know its "
-                "settings; remove it and the 'last' file beside it to fall back on an earlier one"
-            )
-        for name, value in self.settings.items():
-            if name not in self.config.may_change and name in its and its[name] != value:
-                raise UserError(
-                    f"the checkpoint is of another configuration: its {flag_name(name)} is "
-                    f"{its[name]!r}, {self.folder / CONFIG} says {value!r}; put the {CONFIG} of "
-                    "the run back, or start a new run"
-                )
-
     def _note_resumption(self, step: int) -> None:
-        record = self.provenance()
+        record = read_provenance(self.folder / PROVENANCE)
         resumed = [*record.get("resumed", []), {"step": step, **provenance()}]
         write_atomic(self.folder / PROVENANCE, to_json_bytes({**record, "resumed": resumed}))
 
     # --- metrics ---
 
     def log(self, row: Row) -> None:
-        """Append one row to the metrics."""
-        line = json.dumps(row, allow_nan=False) + "\n"
-        with open(self.folder / METRICS, "a", encoding="utf-8") as file:
-            file.write(line)
+        """Append one row to the metrics: a step, and numbers by name."""
+        try:
+            require_row(row)
+        except ValueError as error:
+            raise UserError(f"a row of metrics cannot be logged: {error}") from None
+        append(self.folder / METRICS, json.dumps(row, allow_nan=False).encode() + b"\n")
         for listener in self.listeners:
             listener(row)
-
-    def finish(self, summary: dict[str, Any]) -> dict[str, Any]:
-        """Write the summary; from now on the run counts as done."""
-        write_atomic(self.folder / SUMMARY, to_json_bytes(summary))
-        return summary
 
     def rows(self, complete: bool = True) -> list[Row]:
         """The metrics, one dictionary per evaluation.
 
         A line that is cut or damaged is an error, or, if they need not be ``complete``, the end.
         """
+        if self._rows is not None:
+            return list(self._rows)
         path = self.folder / METRICS
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        rows = []
-        for number, line in enumerate(lines, start=1):
-            row = _parse_row(line)
-            if row is None and complete:
+        content = read_plain(path, METRICS_BYTES) if is_there(path) else b""
+        rows: list[Row] = []
+        try:
+            rows.extend(parse_rows(content))
+        except ValueError as error:
+            if complete:
                 mend = "put it back" if self.is_finished else f"`{resume_command(self.folder)}`"
-                raise UserError(f"{path} is cut or damaged in line {number}; {mend} to mend it")
-            if row is None:
-                break
-            rows.append(row)
+                raise UserError(
+                    f"{path} is cut or damaged in line {len(rows) + 1}; {mend} to mend it ({error})"
+                ) from None
+        if complete and self.is_finished:
+            check_metrics(self.folder, hashlib.sha256(content).hexdigest())
+            self._rows = list(rows)
         return rows
 
-    def summary(self) -> dict[str, Any]:
-        if not self.is_finished:
-            raise UserError(f"{self.folder} is not finished; `{resume_command(self.folder)}` first")
-        summary = read_json(self.folder / SUMMARY)
-        if not isinstance(summary, dict):
-            raise UserError(f"{self.folder / SUMMARY} is not the summary of a run")
+    # --- the end ---
+
+    def finish(self, summary: dict[str, Any]) -> dict[str, Any]:
+        """Write the summary; from now on the run counts as done."""
+        content = sealed(self.folder, summary, self.config.may_change)
+        write_atomic(self.folder / SUMMARY, to_json_bytes(content))
         return summary
 
+    def summary(self) -> dict[str, Any]:
+        """What a finished run came to."""
+        if not self.is_finished:
+            raise UserError(f"{self.folder} is not finished; `{resume_command(self.folder)}` first")
+        if self._summary is None:
+            self._summary = read_summary(self.folder, self.config.may_change)
+        return dict(self._summary)
+
+    def final(self, metric: str) -> float:
+        """A number of the summary."""
+        value: Any = self.summary().get(metric)
+        if not is_number(value):
+            raise UserError(
+                f"{self.folder / SUMMARY} is damaged: {metric} must be a number, got "
+                f"{shown(value)}; put the file back, or train the run anew"
+            )
+        return value
+
     def provenance(self) -> dict[str, Any]:
-        """What the run was made with; empty if that was lost."""
-        path = self.folder / PROVENANCE
-        record = read_json(path) if path.exists() else {}
-        return record if isinstance(record, dict) else {}
-
-
-# --- folders ---
-
-
-def is_run(folder: str | Path) -> bool:
-    return (Path(folder) / CONFIG).is_file()
-
-
-def is_finished(folder: str | Path) -> bool:
-    return (Path(folder) / SUMMARY).exists()
-
-
-def check_new(folder: Path) -> None:
-    """Raise unless a run can be started in a folder."""
-    if (folder / SUMMARY).exists():
-        raise UserError(f"{folder} already holds a finished run; choose another folder")
-    if (folder / CONFIG).exists():
-        raise UserError(
-            f"{folder} already holds an unfinished run; go on with `{resume_command(folder)}`, "
-            "or choose another folder"
-        )
-    check_empty(folder)
-
-
-def check_empty(folder: Path) -> None:
-    """Raise unless a run can be made in a folder."""
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file, not a folder; choose another folder")
-    # A kill while a run was being made leaves no more than a temporary file.
-    if folder.exists() and any(p.name != f".{CONFIG}.tmp" for p in folder.iterdir()):
-        raise UserError(f"{folder} is not empty and not a run; choose another folder")
-
-
-def read_settings(folder: str | Path) -> tuple[str, Settings]:
-    """The task of a run and its settings, as they are written in its ``config.json``."""
-    path = Path(folder) / CONFIG
-    if not path.is_file():
-        raise UserError(f"{folder} is not a run folder: it has no {CONFIG}")
-    settings = read_json(path)
-    if not isinstance(settings, dict) or not isinstance(settings.get("task"), str):
-        raise UserError(f"{path} is not the configuration of a run")
-    return settings.pop("task"), settings
-
-
-def run_folders(paths: list[str]) -> list[Path]:
-    """The folders of all runs at or below some folders, in order of their names."""
-    found = []
-    for path in map(Path, paths):
-        if not path.is_dir():
-            raise UserError(f"{path} is not a folder")
-        folders = sorted(p.parent for p in path.rglob(CONFIG))
-        if not folders:
-            raise UserError(f"there is no run in {path}: no {CONFIG} at or below it")
-        found += folders
-    return found
-
-
-def last_row(folder: Path) -> Row | None:
-    """The newest whole row of a run that may be being written; None if there is none yet."""
-    try:
-        with open(folder / METRICS, "rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_ROW))
-            lines = file.read().splitlines(keepends=True)
-    except FileNotFoundError:
-        return None
-    return next((row for line in reversed(lines) if (row := _parse_row(line))), None)
-
-
-def _parse_row(line: bytes) -> Row | None:
-    if not line.endswith(b"\n"):
-        return None
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return None
-    return row if isinstance(row, dict) and "step" in row else None
-
-
-def resume_command(folder: Path) -> str:
-    return f"irrl resume {shlex.quote(str(folder))}"
+        """What the run was made with; empty if that was lost, which is told."""
+        if self._provenance is None:
+            try:
+                self._provenance = read_provenance(self.folder / PROVENANCE)
+            except UserError as error:
+                print(f"irrl: {error}", file=sys.stderr)
+                self._provenance = {}
+        return self._provenance

@@ -4,6 +4,7 @@ import shutil
 from typing import Any
 
 from irrl.errors import UserError
+from irrl.runs.reading import require_real_folder
 from irrl.runs.run import Row, Run
 
 
@@ -18,6 +19,7 @@ def follow(run: Run) -> None:
     except ImportError:
         raise UserError("TensorBoard output needs: pip install 'irrl[tensorboard]'") from None
     folder = run.folder / "tensorboard"
+    require_real_folder(folder)
     writer: Any = None
 
     def mirror(row: Row) -> None:

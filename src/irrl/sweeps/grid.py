@@ -17,19 +17,22 @@ A grid is typed as lists of values or read from a TOML file:
 
 import dataclasses
 import itertools
+import math
 import re
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from irrl.errors import UserError, unknown_name
+from irrl.errors import UserError, shown, unknown_name
 from irrl.runs.config import Config, flag_name, value_type
+from irrl.runs.reading import JSON_BYTES
 from irrl.sweeps.sweep import Job
 from irrl.tasks import find_task, make_config
 from irrl.tasks.registry import task_names
 
 KEYS = ("task", "preset", "out", "settings", "grid")
+MOST_RUNS = 100_000
 LEVELS = ("reward", "seed")  # always in the name of a folder, as `irrl compare` has them
 
 
@@ -54,7 +57,14 @@ def _parse_part(part: str, parse: Callable[[str], Any]) -> list[Any]:
     if span is None:
         return [parse(part)] if part else []
     first, last = map(int, span.groups())
+    require_few(last - first + 1, part)
     return [parse(str(n)) for n in range(first, last + 1)]
+
+
+def require_few(count: int, what: str) -> None:
+    """Raise if a grid would have more runs than anybody could train."""
+    if count > MOST_RUNS:
+        raise UserError(f"{what} makes {shown(count)} runs, expected at most {MOST_RUNS}")
 
 
 def separator_of(default: Any) -> str:
@@ -93,10 +103,12 @@ def read_plan(path: Path, preset: str) -> Plan:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with open(path, "rb") as file:
+            content = file.read(JSON_BYTES).decode()
+        return tomllib.loads(content)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not TOML: {error}") from None
 
 
@@ -135,6 +147,8 @@ def _values(path: Path, cls: type[Config], name: str, values: Any) -> list[Any]:
     if isinstance(values, str) and kind is int:
         try:
             return parse_values(values, int)
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
         except ValueError:
             raise UserError(f"{path}: {name} must be whole numbers, got {values!r}") from None
     listed = values if isinstance(values, list) else [values]
@@ -148,6 +162,7 @@ def make_jobs(plan: Plan) -> list[Job]:
     """A job for every combination; seeds change last, so that all rewards come early."""
     _check_not_empty(plan)
     names = sorted(plan.grid, key=lambda name: name != "seed")
+    require_few(math.prod(map(len, [*plan.grid.values(), plan.presets])), "the grid")
     jobs = []
     for values in itertools.product(*(plan.grid[name] for name in names)):
         chosen = dict(zip(names, values, strict=True))

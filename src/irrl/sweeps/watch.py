@@ -22,10 +22,10 @@ class Watch:
         console = Console(stderr=True)
         self._live = console.is_terminal
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             console=console,
             disable=not self._live,
         )

@@ -5,14 +5,18 @@ loop of the paper: rollout, reward, policy, discriminator.
 """
 
 import dataclasses
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from irrl.errors import UserError, unknown_name
 from irrl.nn.distributed import current_world
+from irrl.runs.checkpoint import Checkpoint
 from irrl.runs.config import Config
-from irrl.runs.run import Run, check_empty, is_run, read_settings, run_folders
+from irrl.runs.folder import abandon
+from irrl.runs.reading import Row
+from irrl.runs.run import Run, check_empty, is_finished, is_run, read_settings, run_folders
 from irrl.tasks.contract import DEFAULT_PRESET, Metrics, Task
 from irrl.tasks.registry import explain_missing, find_task, package_of
 
@@ -50,6 +54,53 @@ def open_run(folder: str | Path) -> Run:
 def open_runs(paths: list[str]) -> list[Run]:
     """All runs at or below some folders, in order of their names."""
     return [open_run(folder) for folder in run_folders(paths)]
+
+
+def sound_runs(paths: list[str], finished: bool = False) -> tuple[list[Run], list[str]]:
+    """Those of them that can be shown, each once, and a line about each of the others.
+
+    Their files are read, so that what is damaged is told here, and does not spoil the rest. Each
+    of the folders must have a run that can be shown, a ``finished`` one if that is asked for.
+    """
+    runs: dict[Path, Run] = {}
+    left_out: list[str] = []
+    for path in paths:
+        folders = run_folders([path])
+        if finished and not any(map(is_finished, folders)):
+            raise UserError(f"there is no finished run in {path}; finish one, or leave it out")
+        found = []
+        for folder in folders:
+            try:
+                if finished and not is_finished(folder):
+                    raise UserError(f"{folder} is not finished")
+                found.append(checked_run(folder))
+            except UserError as error:
+                left_out.append(str(error))
+        if not found:
+            raise UserError(left_out[-1])
+        runs |= {run.folder.resolve(): run for run in found}
+    for line in left_out:
+        print(f"irrl: left out: {line}", file=sys.stderr)
+    return list(runs.values()), left_out
+
+
+def checked_run(folder: str | Path) -> Run:
+    """A run whose configuration, metrics and summary could be read."""
+    run = open_run(folder)
+    task = find_task(run.task)
+    require_panels(run, task, run.rows())
+    if run.is_finished:
+        for metric in task.all_columns():
+            run.final(metric)
+    return run
+
+
+def require_panels(run: Run, task: Task, rows: list[Row]) -> None:
+    """Raise if a row of the metrics lacks what is drawn of a run."""
+    for row in rows:
+        for metric in task.all_panels():
+            if metric not in row:
+                raise UserError(f"{run.folder} lacks {metric} in its metrics at step {row['step']}")
 
 
 def check_folder(folder: str | Path, config: Config) -> None:
@@ -99,10 +150,25 @@ def train(run: Run, prepared: Any = None) -> Metrics:
     if world.once(lambda: run.is_finished):
         return world.once(run.summary)
     with run.exclusive() if world.is_first else nullcontext():
-        checkpoint = world.once(run.restore)
-        if prepared is None or checkpoint is not None:
+        checkpoint = world.once(lambda: _resumable(run, task))
+        is_new = prepared is not None and checkpoint is None
+        if not is_new:
             prepared = task.prepare(run.config, checkpoint)
-        return task.train(run, prepared)
+            world.wait_for_all()
+        world.once(lambda: run.go_back(checkpoint))
+        try:
+            return task.train(run, prepared)
+        except Exception:
+            if is_new and world.is_first:
+                abandon(run.folder)
+            raise
+
+
+def _resumable(run: Run, task: Task) -> Checkpoint | None:
+    checkpoint = run.resumable()
+    if checkpoint is not None:
+        require_panels(run, task, run.rows(complete=False))
+    return checkpoint
 
 
 def train_in(folder: str | Path, config: Config) -> Metrics:

@@ -5,9 +5,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from irrl.errors import UserError, unknown_name
+from irrl.errors import UserError, shown, unknown_name
 from irrl.runs.config import Config
-from irrl.runs.files import read_json
+from irrl.runs.provenance import read_provenance
 from irrl.runs.run import PROVENANCE
 from irrl.tasks.contract import DEFAULT_PRESET, Metric, Task
 
@@ -109,13 +109,13 @@ def explain_missing(name: str, folder: Path) -> None:
     """Raise if a run folder is of a task that is not installed, with the package that it wants."""
     if name in _offers():
         return
-    path = folder / PROVENANCE
-    record = read_json(path) if path.is_file() else {}
-    package = record.get("task_package") if isinstance(record, dict) else None
+    package = read_provenance(folder / PROVENANCE).get("task_package")
     wanted = (
-        f"it was made with {package}: install that" if package else "install the package it is from"
+        f"it was made with {shown(package)}: install that"
+        if package
+        else "install the package it is from"
     )
     raise UserError(
-        f"{folder} is a run of the task {name!r}, which is not installed; {wanted} "
+        f"{folder} is a run of the task {shown(name)}, which is not installed; {wanted} "
         f"(installed: {', '.join(task_names())})"
     )

@@ -4,13 +4,13 @@ import hashlib
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from irrl.cli.main import main
 from irrl.errors import UserError
 from irrl.tasks import check, make_config
+from irrl.tasks.counting import dataset
 from irrl.tasks.counting.model import Model
 from tests.helpers.runs import stopped_after
 
@@ -24,18 +24,18 @@ def work(scenes_folder, monkeypatch):
     files = {split: scenes_folder / f"{split}.safetensors" for split in ("train", "eval")}
     contents = {path.read_bytes(): split for split, path in files.items()}
     counts = Counter()
-    read_bytes, sha256 = Path.read_bytes, hashlib.sha256
+    read_plain, sha256 = dataset.read_plain, hashlib.sha256
 
-    def counted_read(path):
+    def counted_read(path, most):
         counts.update(("read", split) for split, file in files.items() if file == path)
-        return read_bytes(path)
+        return read_plain(path, most)
 
     def counted_sha256(content=b"", **options):
         if isinstance(content, bytes) and content in contents:
             counts["hashed", contents[content]] += 1
         return sha256(content, **options)
 
-    monkeypatch.setattr(Path, "read_bytes", counted_read)
+    monkeypatch.setattr(dataset, "read_plain", counted_read)
     monkeypatch.setattr(hashlib, "sha256", counted_sha256)
     return counts
 

@@ -176,7 +176,7 @@ def test_mnist_is_fetched_from_a_folder(irrl, mnist_cache, tmp_path, monkeypatch
         (["--inhibition", "-1"], ["inhibition must be zero or positive"]),
         (["--entropy-coef", "1"], ["entropy-coef needs a grid"]),
         (["--normalise-advantage", "yes"], ["unknown normalise-advantage", "standardise"]),
-        (["--width", "1000000000000"], ["not enough memory"]),
+        (["--width", "1000000000000"], ["width must be at most 16384"]),
         (["--device", "meta"], ["device meta cannot be used here"]),
     ],
 )

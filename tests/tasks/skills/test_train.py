@@ -91,9 +91,9 @@ def content_of_unfinished(folder):
 
 def test_tables_of_another_shape_are_refused(tmp_path):
     run = run_in(tmp_path / "run", "skills")
-    run.config = dataclasses.replace(run.config, codes=8)
+    checkpoint = run.last_checkpoint()
     with pytest.raises(UserError, match="checkpoint does not fit"):
-        evaluate(run)
+        prepare(dataclasses.replace(run.config, codes=8), checkpoint)
 
 
 def test_the_process_that_compiles_gives_the_same_bytes(tmp_path):

@@ -1,9 +1,10 @@
 """Settings of object counting. The defaults are the authors' set-up, with the PPO of BabyAI."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from irrl.errors import UserError
+from irrl.errors import UserError, shown
 from irrl.runs.config import SCHEDULES, Config, setting, share_left
 from irrl.tasks.counting.scene import RESOLUTION, VIEWS
 
@@ -14,6 +15,9 @@ ENCODERS = ("small", "resnet18")
 CORES = ("rnn", "gru")
 SUPERVISIONS = ("last", "all")
 NORMALISATIONS = ("none", "scale", "standardise")
+
+
+WIDEST = 16_384
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,13 @@ class CountingConfig(Config):
 
     task: ClassVar[str] = "counting"
     length: ClassVar[str] = "episodes"
+    most: ClassVar[Mapping[str, int]] = {
+        **dict.fromkeys(("embedding", "width", "head_width"), WIDEST),
+        **dict.fromkeys(("batch_episodes", "minibatch_episodes"), 100_000),
+        "encoder_halvings": 16,
+        "n_epochs": 10_000,
+        "parts": 1_024,
+    }
     testable: ClassVar[tuple[str, ...]] = ("scenes", "eval_scenes")
     may_change: ClassVar[tuple[str, ...]] = ("device", "scenes", "backbone_weights")
 
@@ -170,10 +181,10 @@ class CountingConfig(Config):
             widths = self.small_widths
         except ValueError:
             widths = ()
-        if not widths or min(widths) < 1:
+        if not 1 <= len(widths) <= 16 or min(widths) < 1 or max(widths) > WIDEST:
             raise UserError(
-                "encoder-widths must be channels with commas between, such as 32,64,128, got "
-                f"{self.encoder_widths!r}"
+                "encoder-widths must be channels with commas between, such as 32,64,128, at most "
+                f"16 of them and {WIDEST} each, got {shown(self.encoder_widths)}"
             )
         smallest = 8 if self.encoder == "resnet18" else 2 ** min(len(widths), self.encoder_halvings)
         if self.resolution < smallest:

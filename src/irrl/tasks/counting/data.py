@@ -66,7 +66,7 @@ def load_splits(configs: Sequence[CountingConfig], split: str) -> list[Split]:
         if folder not in read:
             read[folder] = load_scenes(folder, split)
         scenes = read[folder].part(0, count)
-        images = open_images(folder, split, config.resolution)[:count]
+        images = open_images(folder, split, config.resolution, verify=True, count=count)
         goals, labels = scenes.goals.astype(np.int64), scenes.counts.astype(np.int64)
         splits.append(Split(scenes, images, goals, labels, record.sha256[split]))
     return splits

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from irrl.errors import UserError
-from irrl.runs.files import read_json
-from irrl.tasks.counting.scene import MAX_CUBES, NONE, VIEWS, Scene, is_seen
+from irrl.errors import UserError, shown
+from irrl.runs.reading import is_step, read_json, read_plain
+from irrl.tasks.counting.scene import GOALS, KINDS, MAX_CUBES, NONE, VIEWS, Scene, is_seen
 
 VERSION = 1
 RECORD, PARTS = "scenes.json", "parts"
@@ -36,6 +37,10 @@ FIELDS: dict[str, tuple[type, tuple[int, ...]]] = {
     "visible": (np.uint16, (VIEWS, MAX_CUBES)),
 }
 """Type and shape of what is stored of one scene."""
+
+SCENE_BYTES = sum(np.dtype(kind).itemsize * int(np.prod(shape)) for kind, shape in FIELDS.values())
+HEADER_BYTES = 1 << 16
+MOST_SCENES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -140,13 +145,35 @@ def load_scenes(folder: str | Path, split: str) -> Scenes:
     """The scenes of a split, ``train`` or ``eval``; damage is noticed."""
     folder = Path(folder)
     record, path = find_scenes(folder, split)
-    content = path.read_bytes()
+    content = read_plain(path, SCENE_BYTES * record.plan.count(split) + HEADER_BYTES)
     if hashlib.sha256(content).hexdigest() != record.sha256[split]:
         raise UserError(
             f"{path} is damaged: its SHA-256 is not the one in {RECORD}; "
             f"{record.plan.command(folder)} makes it again"
         )
-    return Scenes(**load(content))
+    return scenes_of(path, content, record.plan.count(split))
+
+
+def scenes_of(path: Path, content: bytes, count: int) -> Scenes:
+    """The scenes in a file, if they are so many, and such as are made."""
+    try:
+        arrays = load(content)
+    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{path} holds no scenes, or is damaged: {shown(error)}") from None
+    expected = {name: ((count, *shape), np.dtype(kind)) for name, (kind, shape) in FIELDS.items()}
+    found = {name: (array.shape, array.dtype) for name, array in arrays.items()}
+    for name in {**expected, **found}:
+        if expected.get(name) != found.get(name):
+            raise UserError(
+                f"{path} is not of {count} scenes: {shown(name)} is {found.get(name, 'missing')}, "
+                f"expected {expected.get(name, 'none of that name')}"
+            )
+    within = {"goals": (0, len(GOALS)), "kinds": (NONE, len(KINDS)), "hidden": (NONE, MAX_CUBES)}
+    for name, array in arrays.items():
+        low, high = within.get(name, (-np.inf, np.inf))
+        if not np.isfinite(array).all() or (array < low).any() or (array >= high).any():
+            raise UserError(f"{path} is damaged: {name} has numbers that cannot be")
+    return Scenes(**arrays)
 
 
 def find_scenes(folder: Path, split: str) -> tuple[Record, Path]:
@@ -184,7 +211,9 @@ def read_record(folder: Path) -> Record:
             "again in another folder, or use the irrl they were made with"
         )
     try:
-        plan = Plan(**{field.name: int(content[field.name]) for field in fields(Plan)})
+        plan = Plan(**{field.name: content[field.name] for field in fields(Plan)})
+        if not all(map(is_step, (plan.seed, plan.train, plan.eval))) or plan.total > MOST_SCENES:
+            raise ValueError
         sha256 = {split: str(digest) for split, digest in content["sha256"].items()}
     except (KeyError, TypeError, ValueError, AttributeError):
         raise UserError(

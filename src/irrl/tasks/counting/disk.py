@@ -3,13 +3,9 @@
 import shutil
 from pathlib import Path
 
-import numpy as np
-
 from irrl.errors import UserError
-from irrl.tasks.counting.dataset import FIELDS, PARTS, Plan
+from irrl.tasks.counting.dataset import PARTS, SCENE_BYTES, Plan
 from irrl.tasks.counting.images import bytes_per_scene, images_folder
-
-SCENE_BYTES = sum(np.dtype(kind).itemsize * int(np.prod(shape)) for kind, shape in FIELDS.values())
 
 
 def scenes_bytes(plan: Plan) -> int:

@@ -12,23 +12,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import save
 
 from irrl.errors import UserError
-from irrl.runs.files import exclusive, to_json_bytes, write_atomic
+from irrl.runs.files import exclusive, is_leftover, to_json_bytes, write_atomic
+from irrl.runs.reading import read_plain
 from irrl.runs.seeding import stream
 from irrl.runs.workers import in_processes
 from irrl.tasks.counting.dataset import (
     CHUNK,
     FIELDS,
+    HEADER_BYTES,
     PARTS,
     RECORD,
+    SCENE_BYTES,
     SPLITS,
     VERSION,
     Plan,
     Scenes,
     read_record,
+    scenes_of,
     scenes_path,
 )
 from irrl.tasks.counting.render import Renderer
@@ -53,7 +56,7 @@ def check_plan(folder: Path, plan: Plan) -> None:
         raise UserError(f"{folder} is a file, not a folder; choose another folder")
     if not (folder / RECORD).exists():
         # A kill while the record was being written leaves no more than a temporary file.
-        if folder.exists() and any(p.name != f".{RECORD}.tmp" for p in folder.iterdir()):
+        if folder.exists() and not all(is_leftover(p, RECORD) for p in folder.iterdir()):
             raise UserError(f"{folder} is not empty and holds no scenes; choose another folder")
         return
     there, wanted = asdict(read_record(folder).plan), asdict(plan)
@@ -139,9 +142,8 @@ def make_chunk(chunk: SceneChunk) -> None:
 
 
 def _read_chunk(chunk: SceneChunk) -> dict[str, np.ndarray]:
+    most = SCENE_BYTES * chunk.scenes + HEADER_BYTES
     try:
-        return load(chunk.path.read_bytes())
-    except SafetensorError as error:
-        raise UserError(
-            f"{chunk.path} is damaged ({error}); remove it, and the same command makes it again"
-        ) from None
+        return scenes_of(chunk.path, read_plain(chunk.path, most), chunk.scenes).arrays()
+    except UserError as error:
+        raise UserError(f"{error}; remove it, and the same command makes it again") from None

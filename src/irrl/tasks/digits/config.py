@@ -4,6 +4,7 @@ What this package adds to RAM has its settings in `irrl.tasks.digits.extensions.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,12 +17,30 @@ PLACEMENTS = ("paper", "uniform")
 DIGIT = 28
 
 
+WIDEST = 16_384
+MOST_PIXELS = 2**35
+
+
 @dataclass(frozen=True)
 class RamConfig(Config):
     """Hard attention: a recurrent model looks at a cluttered canvas through small glimpses."""
 
     task: ClassVar[str] = "digits"
     length: ClassVar[str] = "epochs"
+    most: ClassVar[Mapping[str, int]] = {
+        **dict.fromkeys(("train_images", "validation_images", "test_images"), 10_000_000),
+        **dict.fromkeys(("glimpse_width", "width", "locator_width"), WIDEST),
+        **dict.fromkeys(("policy_memory", "baseline_width"), WIDEST),
+        "batch_size": 100_000,
+        "canvas_size": 2_000,
+        "clutter": 1_000,
+        "glimpses": 1_000,
+        "glimpse_size": 2_000,
+        "grid": 256,
+        "location_features": 64,
+        "parts": 1_024,
+        "scales": 12,
+    }
     testable: ClassVar[tuple[str, ...]] = ("placement", "clutter", "clutter_size", "test_images")
 
     model: str = setting("ram", "ram (a fixed number of glimpses) or dt-ram (decides to stop)")
@@ -88,6 +107,12 @@ class RamConfig(Config):
         self.require(
             "batch_size", lambda v: v <= self.train_images, "at most the number of train images"
         )
+        images = max(self.train_images + self.validation_images, self.test_images)
+        if images * self.canvas_size**2 > MOST_PIXELS:
+            raise UserError(
+                f"{images} images of canvas-size {self.canvas_size} are more than {MOST_PIXELS} "
+                "pixels; take fewer or smaller ones"
+            )
         check_reach(self.canvas_size, self.glimpse_size, self.scales)
         if self.oracle == "":
             raise UserError("oracle must be the folder of a run, got nothing")

@@ -1,5 +1,6 @@
 """Settings of skill discovery. The defaults are the authors' set-up, sped up 25 times."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,12 +13,22 @@ BONUS_WEIGHTS = {"none": 0.0, "disagreement": DISDAIN_BONUS_WEIGHT, "visits": 10
 """The exploration bonuses, and the weight of each if none is given."""
 
 
+MOST_NUMBERS = 2**28
+MOST_STEPS = 10**7  # in an iteration
+
+
 @dataclass(frozen=True)
 class SkillsConfig(Config):
     """Unsupervised skill discovery in rooms: tabular Q(lambda) and tabular discriminators."""
 
     task: ClassVar[str] = "skills"
     length: ClassVar[str] = "iterations"
+    most: ClassVar[Mapping[str, int]] = {
+        "codes": 100_000,
+        "horizon": 10_000,
+        "batch_size": 100_000,
+        "ensemble_size": 1_000,
+    }
 
     map: str = setting("large", "large, small, or the path of a text file ('#' walls, '.' free)")
     codes: int = setting(128, "number of skill codes, sampled uniformly")
@@ -76,6 +87,24 @@ class SkillsConfig(Config):
             raise UserError("bonus-weight needs a bonus: set bonus to disagreement or visits")
         try:
             object.__setattr__(self, "map", map_text(self.map))
-            read_map(self.map)
+            cells = len(read_map(self.map).cells)
         except ValueError as error:
             raise UserError(str(error)) from None
+        self._check_memory(cells)
+
+    def _check_memory(self, cells: int) -> None:
+        """Raise where tables, or what is sampled at a time, would have more than a gigabyte."""
+        assert self.ensemble_size is not None
+        steps = self.batch_size * self.horizon
+        for name, size, most in (
+            ("codes times cells of the map", self.codes * cells, MOST_NUMBERS // 10),
+            (
+                "ensemble-size times codes times cells of the map",
+                self.ensemble_size * self.codes * cells,
+                MOST_NUMBERS,
+            ),
+            ("batch-size times horizon", steps, MOST_STEPS),
+            ("batch-size times horizon times epsilon", steps * self.epsilon, MOST_STEPS // 100),
+        ):
+            if size > most:
+                raise UserError(f"{name} must be at most {most}, got {size:g}")

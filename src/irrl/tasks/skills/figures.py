@@ -1,6 +1,7 @@
 """Where skills end, as maps: beside learning curves, and as a figure of their own."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from irrl.errors import UserError
 from irrl.runs.checkpoint import checkpoint_paths, load_checkpoint
+from irrl.runs.reading import is_number
 from irrl.runs.run import CHECKPOINTS, Run
 from irrl.tasks.skills.map import read_map
 
@@ -43,8 +45,20 @@ def stages(run: Run) -> Stages:
     room_map = read_map(run.settings["map"])
     paths = checkpoint_paths(run.folder / CHECKPOINTS)
     chosen = dict.fromkeys(paths[i] for i in (0, len(paths) // 2, -1)) if paths else {}
-    checkpoints = [load_checkpoint(path) for path in chosen]
-    return [(c.step, room_map.to_grid(np.array(c.state["occupancy"]))) for c in checkpoints]
+    cells = len(room_map.cells)
+    return [(int(path.name), room_map.to_grid(_occupancy(path, cells))) for path in chosen]
+
+
+def _occupancy(path: Path, cells: int) -> np.ndarray:
+    """The share of episodes that end in each cell, by a checkpoint."""
+    shares = load_checkpoint(path).state.get("occupancy")
+    if (
+        not isinstance(shares, list)
+        or len(shares) != cells
+        or not all(is_number(share) and 0.0 <= share <= 1.001 for share in shares)
+    ):
+        raise UserError(f"damaged checkpoint: {path} has no share of episodes for each cell")
+    return np.array(shares, dtype=float)
 
 
 def plot_occupancies(

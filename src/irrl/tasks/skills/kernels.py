@@ -12,118 +12,62 @@ Conventions shared by every function here:
   gradient, and spares the next softmax the search for a maximum.
 * Whole tables and indices are passed rather than rows: making a view costs a reference count.
 * Indices are unsigned: Numba then skips the branch for negative ones.
-* What adds floats is inlined by force. Else the process that compiles would call another copy of it
-  than those that load the loop from the cache, and the two copies do not round alike.
+* Nothing is compiled with ``fastmath``: sums have one order, and each operation is rounded by
+  itself, so that every processor gives the same bytes (`irrl.tasks.skills.arithmetic`).
 """
 
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
 
+from irrl.tasks.skills.arithmetic import exp32, log32, sum_lanes
 from irrl.tasks.skills.map import ACTIONS
 
 f32 = np.float32
 N_ACTIONS = np.uint32(len(ACTIONS))
 REWARD_SIGNATURE = types.float32(types.float32[::1], types.uint32, types.float32)
 
-# Sums may be reordered into vector lanes. NaN comes with divergence only, which `require_finite`
-# tells whenever tables are looked at.
-VECTORISE = {"reassoc", "contract", "nnan", "nsz", "arcp"}
-
-
 # --- posteriors ---
 
 
-@intrinsic
-def _float_of_bits(typing_context, bits):
-    def codegen(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.FloatType())
-
-    return types.float32(types.int32), codegen
-
-
-@intrinsic
-def _bits_of_float(typing_context, x):
-    def codegen(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.IntType(32))
-
-    return types.int32(types.float32), codegen
-
-
-@njit(cache=True, fastmath=VECTORISE, inline="always")
-def _exp(x):
-    """exp(x) in single precision without a library call, so that loops over it vectorise."""
-    x = min(max(x, f32(-87.0)), f32(87.0))
-    n = np.floor(x * f32(1.4426950408889634) + f32(0.5))
-    r = x - n * f32(0.693359375) + n * f32(2.12194440e-4)
-    p = f32(1.9875691500e-4)
-    p = p * r + f32(1.3981999507e-3)
-    p = p * r + f32(8.3334519073e-3)
-    p = p * r + f32(4.1665795894e-2)
-    p = p * r + f32(1.6666665459e-1)
-    p = p * r + f32(5.0000001201e-1)
-    p = p * r * r + r + f32(1.0)
-    return p * _float_of_bits((np.int32(n) + np.int32(127)) << np.int32(23))
-
-
-@njit(cache=True, fastmath=VECTORISE, inline="always")
-def _log(x):
-    """log(x) of a positive single, vectorising like ``_exp``."""
-    bits = _bits_of_float(x) - np.int32(0x3F3504F3)  # exponent of x / sqrt(1/2)
-    exponent = bits >> np.int32(23)
-    mantissa = (bits & np.int32(0x007FFFFF)) + np.int32(0x3F3504F3)
-    r = _float_of_bits(mantissa) - f32(1.0)
-    p = f32(7.0376836292e-2)
-    p = p * r - f32(1.1514610310e-1)
-    p = p * r + f32(1.1676998740e-1)
-    p = p * r - f32(1.2420140846e-1)
-    p = p * r + f32(1.4249322787e-1)
-    p = p * r - f32(1.6668057665e-1)
-    p = p * r + f32(2.0000714765e-1)
-    p = p * r - f32(2.4999993993e-1)
-    p = p * r + f32(3.3333331174e-1)
-    n = f32(exponent)
-    small = p * r * r * r - f32(2.12194440e-4) * n - f32(0.5) * r * r
-    return r + small + f32(0.693359375) * n
-
-
-@njit(cache=True, fastmath=VECTORISE, forceinline=True)
+@njit(cache=True, forceinline=True)
 def normalise(log_q, posterior, member, cell):
     """Turn logits into log-probabilities in place, and write the probabilities beside them."""
-    total = f32(0.0)
     for k in range(log_q.shape[2]):
-        weight = _exp(log_q[member, cell, k])
-        posterior[member, cell, k] = weight
-        total += weight
-    log_total = f32(np.log(total))
+        posterior[member, cell, k] = exp32(log_q[member, cell, k])
+    total = sum_lanes(posterior, member, cell)
+    log_total = log32(total)
     scale = f32(1.0) / total
     for k in range(log_q.shape[2]):
         log_q[member, cell, k] -= log_total
         posterior[member, cell, k] *= scale
 
 
-@njit(cache=True, fastmath=VECTORISE, forceinline=True)
-def ensemble_mean(log_q, posterior, cell, log_mean):
-    """Write the log of the members' mean; return how much they disagree (DISDAIN)."""
+@njit(cache=True, forceinline=True)
+def ensemble_mean(log_q, posterior, cell, log_mean, terms):
+    """Write the log of the mean of two or more members; return how much they disagree (DISDAIN).
+
+    ``terms`` is room for a row, of shape (1, 1, codes).
+    """
     members, _, codes = log_q.shape
     share = f32(1.0) / f32(members)
     for k in range(codes):
-        log_mean[cell, k] = share * posterior[0, cell, k]
-    for member in range(1, members):
+        log_mean[cell, k] = posterior[0, cell, k] + posterior[1, cell, k]
+    for member in range(2, members):
         for k in range(codes):
-            log_mean[cell, k] += share * posterior[member, cell, k]
+            log_mean[cell, k] += posterior[member, cell, k]
     for k in range(codes):
-        log_mean[cell, k] = _log(max(log_mean[cell, k], f32(1e-37)))
-    disagreement = f32(0.0)
-    for member in range(members):
+        log_of_k = log32(max(share * log_mean[cell, k], f32(1e-37)))
+        log_mean[cell, k] = log_of_k
+        first = posterior[0, cell, k] * (log_q[0, cell, k] - log_of_k)
+        terms[0, 0, k] = first + posterior[1, cell, k] * (log_q[1, cell, k] - log_of_k)
+    for member in range(2, members):
         for k in range(codes):
             log_ratio = log_q[member, cell, k] - log_mean[cell, k]
-            disagreement += share * posterior[member, cell, k] * log_ratio
-    return max(disagreement, f32(0.0))
+            terms[0, 0, k] += posterior[member, cell, k] * log_ratio
+    return max(share * sum_lanes(terms, 0, 0), f32(0.0))
 
 
-@njit(cache=True, fastmath=VECTORISE, forceinline=True)
+@njit(cache=True, forceinline=True)
 def discriminator_step(log_q, posterior, member, cell, label, step, visits):
     """Descend the cross-entropy: logits -= step * (visits * posterior - one for the label).
 
@@ -173,7 +117,7 @@ def rollout(
     return cell, explored
 
 
-@njit(cache=True, fastmath=VECTORISE, forceinline=True)
+@njit(cache=True, forceinline=True)
 def q_lambda_errors(
     q, channel, code, greedy, next_cell, moves, b, reward, discount, lambda_, errors
 ):  # fmt: skip

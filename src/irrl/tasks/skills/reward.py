@@ -9,6 +9,7 @@ from numba import njit
 
 from irrl.errors import UserError
 from irrl.rewards import LOG_FLOOR, Reward, clip_at_prior, g_shape
+from irrl.tasks.skills import arithmetic
 from irrl.tasks.skills.kernels import REWARD_SIGNATURE
 
 f32 = np.float32
@@ -44,8 +45,8 @@ def _compile(reward_fn: Reward) -> Callable:
 
     @njit(REWARD_SIGNATURE)
     def of_posterior(log_q, label, log_p):
-        value = shape(np, max(log_q[label], floor), log_p)
-        return f32(clip(np, value)) if clipped else f32(value)
+        value = shape(arithmetic, max(log_q[label], floor), log_p)
+        return f32(clip(arithmetic, value)) if clipped else f32(value)
 
     return of_posterior
 

@@ -6,8 +6,11 @@ import numpy as np
 
 from irrl.errors import UserError
 from irrl.runs.seeding import stream
+from irrl.tasks.skills import array_arithmetic as xp
 from irrl.tasks.skills.config import SkillsConfig
 from irrl.tasks.skills.map import ACTIONS, RoomMap
+
+MOST_VISITS = 2**53
 
 
 class Tables(NamedTuple):
@@ -28,12 +31,18 @@ def initial_tables(config: SkillsConfig, room_map: RoomMap) -> Tables:
         (config.ensemble_size, cells, config.codes)
     )
     logits[:, room_map.start] = 0.0
-    log_q = logits - np.log(np.sum(np.exp(logits), axis=-1, keepdims=True))
     return Tables(
         q=(config.initial_value * q).astype(np.float32),
-        log_q=log_q.astype(np.float32),
+        log_q=log_softmax(logits).astype(np.float32),
         visits=np.zeros(cells, dtype=np.int64),
     )
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    """Logits, in double precision, as log-probabilities over the last axis."""
+    logits = logits.astype(float)
+    below = logits - logits.max(axis=-1, keepdims=True)
+    return below - xp.log(xp.sum(xp.exp(below)))[..., None]
 
 
 def restored_tables(
@@ -49,6 +58,10 @@ def restored_tables(
             "the checkpoint does not fit config.json: it was made with other settings; "
             "put the config.json of the run back"
         )
+    for name, array in arrays.items():
+        low, high = (0, MOST_VISITS) if name == "visits" else (-np.inf, np.inf)
+        if not np.isfinite(array).all() or array.min() < low or array.max() > high:
+            raise UserError(f"damaged checkpoint: its {name} has numbers that cannot be")
     return Tables(**arrays)
 
 

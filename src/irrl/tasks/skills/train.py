@@ -22,7 +22,7 @@ from irrl.runs.run import Run
 from irrl.runs.schedule import is_due, next_due
 from irrl.runs.seeding import stream
 from irrl.tasks.contract import Metrics
-from irrl.tasks.skills import kernels
+from irrl.tasks.skills import arithmetic, kernels
 from irrl.tasks.skills.config import SkillsConfig
 from irrl.tasks.skills.evaluate import evaluate_tables
 from irrl.tasks.skills.kernels import (
@@ -41,6 +41,7 @@ from irrl.tasks.skills.tables import Tables, bonus_weights, initial_tables, rest
 
 f32 = np.float32
 BLOCK = 1_000  # iterations whose random numbers are sampled together
+STEPS_AT_ONCE = 20_000_000  # that the compiled loop takes in about a second
 
 _row = types.float32[::1]
 _table = types.float32[:, :, ::1]
@@ -51,7 +52,7 @@ _RewardFunction = types.FunctionType(kernels.REWARD_SIGNATURE)
 
 def _compile_loop(kernels_digest: str) -> Callable:
     # Numba keys its cache of a function on that function's own file. Captured here, the digest
-    # makes it look at kernels.py as well.
+    # makes it look at kernels.py and arithmetic.py as well.
     @njit(
         types.void(
             _table, _table, types.int64[::1], _row, types.boolean, _cells, types.uint32, _moves,
@@ -79,6 +80,7 @@ def _compile_loop(kernels_digest: str) -> Callable:
         errors = np.empty((channels, batch, horizon), f32)
         posterior = np.empty(log_q.shape, f32)
         log_mean = np.empty((cells, codes), f32)
+        terms = np.empty((1, 1, codes), f32)
         bonus = np.zeros(cells, f32)
         arrivals = np.zeros(cells, np.int64)
         is_normalised = np.zeros(cells, np.bool_)
@@ -104,7 +106,7 @@ def _compile_loop(kernels_digest: str) -> Callable:
                     for e in range(members):
                         normalise(log_q, posterior, e, cell)
                     if members > 1:
-                        bonus[cell] = ensemble_mean(log_q, posterior, cell, log_mean)
+                        bonus[cell] = ensemble_mean(log_q, posterior, cell, log_mean, terms)
                     if visit_bonus:
                         bonus[cell] = f32(1.0 / math.sqrt(visits[cell]))
                 log_q_cell = log_q[0, cell] if members == 1 else log_mean[cell]
@@ -138,7 +140,9 @@ def _compile_loop(kernels_digest: str) -> Callable:
     return learn
 
 
-_learn = _compile_loop(hashlib.sha256(Path(kernels.__file__).read_bytes()).hexdigest())
+_learn = _compile_loop(
+    hashlib.sha256(Path(kernels.__file__).read_bytes()).hexdigest() + arithmetic.DIGEST
+)
 
 
 # --- the task ---
@@ -247,15 +251,20 @@ def sample_block(config: SkillsConfig, block: int) -> Samples:
 
 
 def learn_block(learner: Learner, samples: Samples, first: int, last: int) -> None:
-    """Iterations ``first`` to ``last`` of a block, on the tables in place."""
+    """Iterations ``first`` to ``last`` of a block, on the tables in place.
+
+    Compiled code hears no signal, so that it is left now and then.
+    """
     config, room_map = learner.config, learner.room_map
-    _learn(
-        *learner.tables, bonus_weights(config), config.bonus == "visits", room_map.next_cell,
-        np.uint32(room_map.start), samples.labels, first, last, samples.explore_at,
-        samples.explore_action, config.horizon, f32(config.discount), f32(config.lambda_),
-        f32(policy_step(config)), f32(posterior_step(config)), f32(-math.log(config.codes)),
-        learner.reward_fn,
-    )  # fmt: skip
+    at_once = max(1, STEPS_AT_ONCE // (config.batch_size * config.horizon))
+    for begin in range(first, last, at_once):
+        _learn(
+            *learner.tables, bonus_weights(config), config.bonus == "visits", room_map.next_cell,
+            np.uint32(room_map.start), samples.labels, begin, min(begin + at_once, last),
+            samples.explore_at, samples.explore_action, config.horizon, f32(config.discount),
+            f32(config.lambda_), f32(policy_step(config)), f32(posterior_step(config)),
+            f32(-arithmetic.log(config.codes)), learner.reward_fn,
+        )  # fmt: skip
 
 
 def policy_step(config: SkillsConfig) -> float:

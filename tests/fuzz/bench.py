@@ -1,0 +1,71 @@
+"""Run folders to damage, and what is known of them."""
+
+import contextlib
+import json
+import shutil
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from irrl.runs.checkpoint import checkpoint_paths
+from tests.fuzz.mutations import Mutation, copy_of, mutate, mutations
+from tests.fuzz.oracle import VERBS, check, run_command
+
+cases = st.tuples(st.sampled_from(sorted(VERBS)), mutations)
+
+
+class Bench(NamedTuple):
+    """A finished run, the same when it was half done, and a place to damage copies of them."""
+
+    finished: Any
+    stopped: Any  # None where going on would take too long
+    place: Any
+    decoy: Any
+    expected: dict[str, Any]
+
+
+def make_bench(task, run, fine, place, goes_on=True):
+    """From a finished run and another one, of another seed, that is never damaged."""
+    place.mkdir(parents=True, exist_ok=True)
+    decoy = place / "decoy"
+    decoy.write_text("precious\n" * 1000)
+    (place / "out").mkdir()
+    copy_of(fine, place / "both" / "fine")
+    stopped = copy_of(run, place / "stopped")
+    (stopped / "summary.json").unlink()
+    paths = checkpoint_paths(stopped / "checkpoints")
+    for path in paths[len(paths) // 2 + 1 :]:
+        shutil.rmtree(path)
+    (stopped / "checkpoints" / "last").write_text(paths[len(paths) // 2].name + "\n")
+    expected = {
+        "task": task,
+        "metrics": (run / "metrics.jsonl").read_bytes(),
+        "eval": evaluations(run, place / "whole"),
+    }
+    return Bench(run, stopped if goes_on else None, place, decoy, expected)
+
+
+def evaluations(run, place):
+    """What `irrl eval` says of each checkpoint of a run."""
+    copy, found = copy_of(run, place), {}
+    for path in checkpoint_paths(copy / "checkpoints"):
+        (copy / "checkpoints" / "last").write_text(path.name + "\n")
+        code, said, told = run_command(["eval", copy, "--json"])
+        assert code == 0, told
+        row = json.loads(said)
+        found[str(row["step"])] = row
+    return found
+
+
+def attempt(bench, verb, mutation: Mutation):
+    """Damage a copy of the run and look at what a verb makes of it; returns the exit code."""
+    both = bench.place / "both"
+    verb = "eval" if verb == "go on" and bench.stopped is None else verb
+    source = bench.stopped if verb == "go on" else bench.finished
+    run = copy_of(source, both / "run")
+    if mutation is not None:
+        with contextlib.suppress(IndexError, KeyError, ValueError, TypeError):
+            mutate(run, mutation, bench.decoy)
+    expected = bench.expected
+    return check(verb, run, both / "fine", bench.place / "out", bench.decoy, expected,
+                 mutation is None or not mutation.resealed)  # fmt: skip

@@ -1,0 +1,49 @@
+"""Damaged run folders: a fixed budget of cases, always the same; `make fuzz` draws new ones."""
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+
+from tests.fuzz.bench import attempt, cases
+from tests.fuzz.mutations import Mutation
+from tests.fuzz.oracle import VERBS, BreachError
+
+FIXED = {
+    "deadline": None,
+    "derandomize": True,
+    "database": None,
+    "suppress_health_check": list(HealthCheck),
+}
+
+
+@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"play", "noise"}))  # skills has neither
+def test_what_is_not_damaged_is_shown(skills_bench, verb):
+    assert attempt(skills_bench, verb, None) == 0
+
+
+@settings(max_examples=50, **FIXED)
+@given(case=cases)
+@example(case=("go on", Mutation("kind", 3, 0, False)))  # metrics.jsonl linked to another file
+def test_damaged_folders_of_skills(skills_bench, case):
+    assert attempt(skills_bench, *case) in (0, 2)
+
+
+@settings(max_examples=10, **FIXED)
+@given(case=cases)
+def test_damaged_folders_of_digits(digits_bench, case):
+    assert attempt(digits_bench, *case) in (0, 2)
+
+
+@settings(max_examples=5, **FIXED)
+@given(case=cases)
+def test_damaged_folders_of_counting(counting_bench, case):
+    assert attempt(counting_bench, *case) in (0, 2)
+
+
+def test_the_oracle_notices_what_is_wrong(skills_bench, monkeypatch):
+    """A fuzzer that finds nothing must be one that could."""
+    from irrl.runs import reading, run
+
+    monkeypatch.setattr(run, "check_metrics", lambda folder, digest: None)
+    monkeypatch.setattr(reading, "require_row", lambda row: None)
+    with pytest.raises((BreachError, TypeError, ValueError, KeyError)):
+        attempt(skills_bench, "plot", Mutation("row", 0, 4 + 6 * 8, False))
