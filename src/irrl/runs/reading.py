@@ -154,7 +154,8 @@ def is_number(value: Any) -> bool:
     """Whether a value is a number that can be computed with, and drawn."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return -LARGEST <= value <= LARGEST
+    largest = 2**63 - 1 if isinstance(value, int) else LARGEST  # NumPy has no wider whole numbers
+    return -largest <= value <= largest
 
 
 def is_step(value: Any) -> bool:
