@@ -70,9 +70,7 @@ def accept_prior(
     return xp.maximum(log_prior, LOG_FLOOR)
 
 
-def as_array(
-    xp: ModuleType, name: str, x: Any, like: Array, like_name: str = "log_probs"
-) -> Array:
+def as_array(xp: ModuleType, name: str, x: Any, like: Array, like_name: str = "log_probs") -> Array:
     """An argument as an array of the library and device of another."""
     try:
         return xp.asarray(x, device=api.device(like))
@@ -123,7 +121,7 @@ def constant_log_probs(xp: ModuleType, name: str, log_probs: Array, validate: bo
 
 def as_numbers(xp: ModuleType, name: str, x: Any, like: Array, validate: bool) -> Array:
     """Finite numbers of the type of an array, in single precision at least, without gradient."""
-    x = without_gradient(as_array(xp, name, x, like, "the others"))
+    x = as_array(xp, name, without_gradient(x), like, "the others")
     if not (is_floating(xp, x) or xp.isdtype(x.dtype, "integral")):
         raise ValueError(f"{name} must hold real numbers, got {x.dtype}")
     floating = is_floating(xp, like) and xp.finfo(like.dtype).bits >= 32

@@ -37,7 +37,7 @@ def hl_gauss(
     Example:
         >>> import numpy as np
         >>> hl_gauss(np.array([0.5]), np.array([0.0, 1.0, 2.0])).round(4).tolist()
-        [[0.6748, 0.3252]]
+        [[0.683, 0.317]]
     """
     if not 1e-3 <= smoothing <= 1e3:
         raise ValueError(f"smoothing must lie within 0.001 and 1000, got {smoothing}")

@@ -30,7 +30,7 @@ from irrl._accept import (
     require_edges,
     require_log_probs,
 )
-from irrl._arrays import Array, has_values
+from irrl._arrays import Array, has_values, without_gradient
 from irrl._special import normal_density, normal_mass
 from irrl.shapes import LOG_FLOOR
 
@@ -183,7 +183,8 @@ class Binned:
 
     def accept(self, xp: ModuleType, name: str, like: Array, validate: bool) -> Self:
         """The same with arrays of a library, without gradient; refused if that cannot be."""
-        log_probs = as_array(xp, f"{name}.log_probs", self.log_probs, like, "the others")
+        given = without_gradient(self.log_probs)
+        log_probs = as_array(xp, f"{name}.log_probs", given, like, "the others")
         require_log_probs(xp, f"{name}.log_probs", log_probs)
         values = validate and has_values(log_probs)
         log_probs = constant_log_probs(xp, f"{name}.log_probs", log_probs, values)

@@ -7,7 +7,6 @@ from irrl._arrays import Array, has_values, namespace
 from irrl.errors import unknown_name
 from irrl.shapes import LOG_FLOOR
 
-
 KINDS = ("log", "quadratic")
 """The scores whose disagreement there is."""
 

@@ -38,11 +38,11 @@ def preference(score: Array, reference_scores: Array, *, validate: bool = True) 
     Example:
         >>> import numpy as np
         >>> from irrl.rewards import reward
-        >>> log_probs = preference(np.array([2.0]), np.array([[1.0, 3.0]]))
+        >>> log_probs = preference(np.array([2.0]), np.array([[1.0, 2.0]]))
         >>> np.exp(log_probs).round(4).tolist()
-        [[0.5, 0.5]]
+        [[0.3845, 0.6155]]
         >>> reward("linear")(log_probs, np.array([1])).round(4).tolist()
-        [0.0]
+        [0.1155]
     """
     xp = namespace(score=score)
     if not is_floating(xp, score):
