@@ -94,7 +94,7 @@ for name in {MODULES}:
     importlib.import_module("irrl." + name)
 print(sorted(m for m in sys.modules if m.startswith("irrl.")))
 """
-    private = ["_accept", "_arrays", "_own", "_special"]
+    private = ["_accept", "_arrays", "_own", "_quadrature", "_special"]
     wanted = sorted(f"irrl.{name}" for name in (*MODULES, *private))
     assert in_a_fresh_process(code).strip() == str(wanted)
 

@@ -21,20 +21,17 @@ Everything is NumPy in double precision.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
-from irrl.delta_noise import Floats
+from irrl._quadrature import REACH, Floats, crowded, differences, normal_rule, roots
 from irrl.densities import Normal, Uniform
 from irrl.density_rewards import DensityReward, density_reward
 from irrl.noise import RewardNoise
 
 __all__ = ["NormalNoise", "exact_noise", "taylor_noise"]
 
-_REACH = 9.0  # standard deviations of noise that quadrature looks at
 _STEP = 1e-2  # of five-point differences, in posterior standard deviations
 
 
@@ -128,7 +125,8 @@ def exact_noise(
 ) -> RewardNoise:
     """Bias and variance of the reward noise, by quadrature over the errors.
 
-    Good to six digits or more where the reward is smooth, to three where it is clipped.
+    Good to five digits where the reward is smooth, to three where it is clipped, as long as the
+    errors of the mean are not some hundred times as wide as the posterior.
 
     Args:
         reward_fn: a reward of densities or its name.
@@ -147,17 +145,18 @@ def exact_noise(
     """
     found, mean, std, prior = _accept(reward_fn, posterior, prior, label)
     y, weight, _ = _labels(found, mean, std, prior, label)
-    fine = 1 if label is None else 4  # labels, too, even out what a kink does to the rule
-    a, weight_a = _normal_rule(noise.mean_bias, noise.mean, 64 * fine)
-    b, weight_b = _normal_rule(noise.log_var_bias, noise.log_var, 40 * fine)
-    reported = mean + a[None, :, None], std * np.exp(0.5 * b[None, None, :])
+    fine = 1 if label is None else 2  # labels, too, even out what a kink does to the rule
+    reach = found.epsilon * float(np.squeeze(prior.spread(np)))
+    a, weight_a = _errors_of_mean(y - mean, reach, noise, 24 * fine)
+    nodes = 32 * fine if noise.mean > 0.0 else 640  # a kink that no error of the mean evens out
+    b, weight_b = normal_rule(noise.log_var_bias, noise.log_var, nodes)
+    reported = mean + a[:, :, None], std * np.exp(0.5 * b)
     eps = _plain(found, *reported, y[:, None, None], prior)
     true = _plain(found, mean, std, y, prior)
     if found.clipped:
         eps, true = np.maximum(eps, 0.0), np.maximum(true, 0.0)
     eps = eps - true[:, None, None]
-    errors = weight_a[:, None] * weight_b
-    bias, square = (np.einsum("nab,ab->n", x, errors) for x in (eps, eps**2))
+    bias, square = (np.einsum("nab,na,b->n", x, weight_a, weight_b) for x in (eps, eps**2))
     return _over_labels(bias, square, weight)
 
 
@@ -208,17 +207,11 @@ def _derivatives(
 
     unit = np.array([_STEP * std, _STEP])
     steps = (-2, -1, 0, 1, 2)
-    along = [_differences([at(i, 0) for i in steps]), _differences([at(0, j) for j in steps])]
+    along = [differences([at(i, 0) for i in steps]), differences([at(0, j) for j in steps])]
     mixed = 0.25 * (at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1))
     g = np.stack([along[0][0], along[1][0]], axis=-1) / unit
     H = np.stack([along[0][1], mixed, mixed, along[1][1]], axis=-1).reshape(-1, 2, 2)
     return g, H / (unit[:, None] * unit)
-
-
-def _differences(g: list[Floats]) -> tuple[Floats, Floats]:
-    """First and second derivative from five points, in steps."""
-    first = (8.0 * (g[3] - g[1]) - (g[4] - g[0])) / 12.0
-    return first, (16.0 * (g[3] + g[1]) - (g[4] + g[0]) - 30.0 * g[2]) / 12.0
 
 
 def _labels(
@@ -228,7 +221,7 @@ def _labels(
 
     Labels of the true posterior that the prior rules out are left out. Nodes crowd at the kinks.
     """
-    low, high = mean - _REACH * std, mean + _REACH * std
+    low, high = mean - REACH * std, mean + REACH * std
     if isinstance(prior, Uniform):
         low, high = max(low, float(np.squeeze(prior.low))), min(high, float(np.squeeze(prior.high)))
     if low >= high or (label is not None and not bool(np.all(prior.holds(np, np.array([label]))))):
@@ -238,41 +231,31 @@ def _labels(
         return np.array([float(label)]), np.ones(1), none
     kinks = none
     if found.clipped:
-        kinks = _roots(lambda y: _plain(found, mean, std, y, prior), np.linspace(low, high, 2001))
+        kinks = roots(lambda y: _plain(found, mean, std, y, prior), np.linspace(low, high, 2001))
     edges = np.array([low, *kinks, high] if kinks.size else [low, mean, high])
-    u, weight = _legendre(80)
-    u = 0.5 * (u + 1.0)
-    width = np.diff(edges)[:, None]
-    y = edges[:-1, None] + width * u * u * (3.0 - 2.0 * u)
+    y, weight = crowded(edges[:-1, None], edges[1:, None], 48)
     density = np.exp(Normal(mean, std).log_density(np, y))
-    weights = (width * u * (1.0 - u) * weight * density).ravel()
+    weights = (weight * density).ravel()
     return y.ravel(), weights / weights.sum(), kinks
 
 
-def _roots(f: Callable[[Floats], Floats], grid: Floats) -> Floats:
-    """Where a function changes its sign, by bisection."""
-    above = f(grid) > 0.0
-    start = np.flatnonzero(above[1:] != above[:-1])
-    low, high, sign = grid[start], grid[start + 1], above[start]
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        same = (f(middle) > 0.0) == sign
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    roots: Floats = 0.5 * (low + high)
-    return roots
+def _errors_of_mean(
+    away: Floats, reach: float, noise: NormalNoise, nodes: int
+) -> tuple[Floats, Floats]:
+    """Errors of the mean for labels so far away from it.
 
-
-def _normal_rule(mean: float, std: float, nodes: int) -> tuple[Floats, Floats]:
-    """Nodes and weights of a normal distribution, evenly dense so that kinks do little harm."""
-    if std == 0.0:
-        return np.array([mean]), np.ones(1)
-    z, weight = _legendre(nodes)
-    z = _REACH * z
-    weight = weight * np.exp(-0.5 * z**2)
-    return mean + std * z, weight / weight.sum()
-
-
-_legendre = lru_cache(maxsize=16)(np.polynomial.legendre.leggauss)
+    Nodes crowd where the mean meets the label or an end of its ball.
+    """
+    if noise.mean == 0.0:
+        return np.full((away.size, 1), noise.mean_bias), np.ones((away.size, 1))
+    low, high = (noise.mean_bias + sign * REACH * noise.mean for sign in (-1, 1))
+    ends = np.stack([0 * away + x for x in (low, noise.mean_bias, high)]
+                    + [np.clip(away + x, low, high) for x in (-reach, 0.0, reach)])  # fmt: skip
+    ends = np.sort(ends, axis=0)
+    a, weight = crowded(ends[:-1, :, None], ends[1:, :, None], nodes)
+    a, weight = (np.concatenate(list(x), axis=-1) for x in (a, weight))
+    weight = weight * np.exp(-0.5 * ((a - noise.mean_bias) / noise.mean) ** 2)
+    return a, weight / weight.sum(axis=-1, keepdims=True)
 
 
 def _over_labels(bias: Floats, square: Floats, weight: Floats) -> RewardNoise:
