@@ -315,18 +315,18 @@ NOISES = [(0.0, 0.0, 0.0), (0.2, 0.5, 0.0), (0.5, 1.0, 0.0), (0.5, 0.5, -1.5)]
 
 @pytest.mark.parametrize("name", KEPT)
 def test_what_noise_leaves_of_the_contrast_between_trajectories(name):
-    generator = torch.Generator().manual_seed(0)
-    n, found, first = 100_000, density_reward(name, validate=False), None
+    rng = np.random.default_rng(0)
+    n, found, first = 60_000, density_reward(name, validate=False), None
     for (of_mean, of_log_var, bias), (share, ratio) in zip(NOISES, KEPT[name], strict=True):
         rewards = []
         for s in (0.3, 0.9):
-            z = torch.randn(4, n, 1, generator=generator, dtype=torch.float64)
+            z = rng.normal(size=(4, n, 1))
             mean = math.sqrt(1 - s * s) * z[0]
-            std = s * torch.exp(0.5 * (bias + of_log_var * z[3]))
+            std = s * np.exp(0.5 * (bias + of_log_var * z[3]))
             reported = Normal(mean + of_mean * z[2], std)
             rewards.append(found(reported, mean + s * z[1], Normal(0.0, 1.0)))
         contrast = float(rewards[0].mean() - rewards[1].mean())
         first = first or contrast
         noise = math.sqrt(sum(float(r.var()) for r in rewards) / 2)
         assert contrast / first == pytest.approx(share, abs=0.02 + 0.03 * abs(share))
-        assert contrast / noise == pytest.approx(ratio, abs=0.02)
+        assert contrast / noise == pytest.approx(ratio, abs=0.03)  # three standard errors
