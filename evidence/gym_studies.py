@@ -58,14 +58,7 @@ GYM_STUDIES = {
         "Four rooms with networks in place of tables",
         "The `four-rooms` preset: 128 codes, 20 steps, PPO. With tables of Q values the clipped "
         "linear reward learns ~90 skills.",
-        "gym --preset four-rooms --rewards clipped-linear,clipped-log --seeds 5",
+        "gym --preset four-rooms --rewards clipped-linear,clipped-log --seeds 3",
         0.2,
-    ),
-    "gym-four-rooms-bonus": (
-        "Four rooms with networks, and a bonus for disagreement",
-        "The same with two discriminators, and five times their disagreement (DISDAIN's bonus) "
-        "beside the clipped linear reward.",
-        "gym --preset four-rooms --rewards clipped-linear --bonus-weight 5 --seeds 5",
-        0.1,
     ),
 }

@@ -59,7 +59,7 @@ def inputs_table() -> str:
 
 def skills_table() -> str:
     rows = []
-    for study in ("gym-point-mass", "gym-point-mass-128", "gym-four-rooms", "gym-four-rooms-bonus"):
+    for study in ("gym-point-mass", "gym-point-mass-128", "gym-four-rooms"):
         if not is_there(study):
             continue
         for name in load(study)["rewards"]:

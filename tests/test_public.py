@@ -13,8 +13,9 @@ import pytest
 import irrl
 
 MODULES = (
-    "delta_noise", "diagnostics", "divergences", "ensembles", "episodes", "errors", "losses",
-    "noise", "noise_measured", "returns", "rewards", "shapes",
+    "bins", "delta_noise", "densities", "density_noise", "density_rewards", "diagnostics",
+    "divergences", "ensembles", "episodes", "errors", "losses", "noise", "noise_measured",
+    "preferences", "returns", "rewards", "shapes",
 )  # fmt: skip
 HEAVY = ("numpy", "torch", "jax", "gymnasium", "numba", "matplotlib")
 
@@ -93,7 +94,7 @@ for name in {MODULES}:
     importlib.import_module("irrl." + name)
 print(sorted(m for m in sys.modules if m.startswith("irrl.")))
 """
-    private = ["_accept", "_arrays", "_own"]
+    private = ["_accept", "_arrays", "_own", "_quadrature", "_special"]
     wanted = sorted(f"irrl.{name}" for name in (*MODULES, *private))
     assert in_a_fresh_process(code).strip() == str(wanted)
 
@@ -109,8 +110,11 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 import irrl, numpy as np, pydoc
-for name in ("rewards", "returns", "noise", "noise_measured", "diagnostics", "divergences"):
+for name in ("rewards", "returns", "noise", "noise_measured", "diagnostics", "divergences",
+             "density_noise", "bins", "preferences"):
     getattr(irrl, name)
+density = irrl.densities.Normal(np.zeros((1, 1)), 1.0)
+irrl.density_reward("crps")(density, np.ones((1, 1)), irrl.densities.Uniform(-1.0, 1.0))
 irrl.reward("log")(np.log([[0.5, 0.5]]), np.array([0]))
 irrl.returns.gae(np.ones(2), 1.0, np.ones(3))
 assert not hasattr(irrl, "losses") and not hasattr(irrl, "RewardModel")

@@ -55,3 +55,14 @@ def test_the_tests_that_the_method_names_are_there():
     named = re.findall(r"`(test_\w+)`", METHOD)
     assert len(named) > 8
     assert [name for name in named if f"def {name}(" not in tests] == []
+
+
+def test_the_snippets_about_other_labels_run():
+    guide = (REPOSITORY / "docs" / "guide.md").read_text(encoding="utf-8")
+    chapter = guide.split("## Other labels than classes")[1].split("\n## ")[0]
+    snippets = re.findall(r"```python\n(.*?)```", chapter, flags=re.S)
+    scope = {}
+    for code in snippets:
+        exec(code, scope)
+        assert scope["rewards"].shape == (2,)
+    assert len(snippets) == 3 and scope["per_dimension"].shape == (2, 2)

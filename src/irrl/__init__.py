@@ -15,10 +15,18 @@ Names:
     reward          find a reward by name, or make one
     REWARDS         the named rewards
     Reward          what a reward is
+    density_reward  find a reward for labels that are numbers
+    DENSITY_REWARDS those by name
+    preference      which is better, as a label of two classes
     disagreement    the bonus of an ensemble
 
 Modules:
     rewards         rewards of log-probabilities and labels
+    density_rewards rewards of densities and labels that are numbers
+    densities       normal, binned, uniform
+    density_noise   what an immature model of such labels does to a reward, in theory
+    bins            continuous labels as classes (HL-Gauss)
+    preferences     preferences as classes
     returns         lambda returns, advantages, potential differences
     losses          REINFORCE, PPO, cross-entropy (PyTorch)
     diagnostics     how a discriminator is doing
@@ -35,6 +43,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from irrl import bins as bins
+    from irrl import densities as densities
+    from irrl import density_noise as density_noise
+    from irrl import density_rewards as density_rewards
     from irrl import diagnostics as diagnostics
     from irrl import divergences as divergences
     from irrl import envs as envs
@@ -42,8 +54,12 @@ if TYPE_CHECKING:
     from irrl import losses as losses
     from irrl import noise as noise
     from irrl import noise_measured as noise_measured
+    from irrl import preferences as preferences
     from irrl import returns as returns
     from irrl import rewards as rewards
+    from irrl.density_rewards import DENSITY_REWARDS as DENSITY_REWARDS
+    from irrl.density_rewards import density_reward as density_reward
+    from irrl.preferences import preference as preference
     from irrl.reward_model import RewardModel as RewardModel
     from irrl.rewards import REWARDS as REWARDS
     from irrl.rewards import Reward as Reward
@@ -52,18 +68,30 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["REWARDS", "Reward", "RewardModel", "disagreement", "reward"]
+__all__ = [
+    "DENSITY_REWARDS",
+    "REWARDS",
+    "Reward",
+    "RewardModel",
+    "density_reward",
+    "disagreement",
+    "preference",
+    "reward",
+]
 
 _NAMES = {  # name -> the module it comes from
+    "DENSITY_REWARDS": "irrl.density_rewards",
     "REWARDS": "irrl.rewards",
     "Reward": "irrl.rewards",
     "RewardModel": "irrl.reward_model",
+    "density_reward": "irrl.density_rewards",
     "disagreement": "irrl.rewards",
+    "preference": "irrl.preferences",
     "reward": "irrl.rewards",
 }
 _MODULES = (
-    "diagnostics", "divergences", "envs", "errors", "losses", "noise", "noise_measured", "returns",
-    "rewards",
+    "bins", "densities", "density_noise", "density_rewards", "diagnostics", "divergences", "envs",
+    "errors", "losses", "noise", "noise_measured", "preferences", "returns", "rewards",
 )  # fmt: skip
 
 

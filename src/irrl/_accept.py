@@ -20,6 +20,8 @@ from irrl._arrays import (
 )
 from irrl.shapes import LOG_FLOOR
 
+SMALLEST, LARGEST = 1e-12, 1e12
+"""Scales and sizes of continuous labels: between these all is finite in single precision."""
 LARGEST_LABEL = 2**31 - 1
 
 
@@ -99,11 +101,15 @@ def accept_prior(
     return xp.maximum(log_prior, LOG_FLOOR)
 
 
-def as_array(xp: ModuleType, name: str, x: Any, like: Array) -> Array:
-    """An argument as an array of the library and device of another."""
+def as_array(xp: ModuleType, name: str, x: Any, like: Array, like_name: str = "log_probs") -> Array:
+    """An argument as an array of the library and device of another.
+
+    Beside log-probabilities it must be of their library; beside densities, whose edges and priors
+    are constants, another one will do.
+    """
     if isinstance(x, np.ma.MaskedArray):
         raise ValueError(f"{name} must not be a masked array; give what is not masked")
-    if is_array(x) and namespace(**{name: x}) is not xp:
+    if like_name == "log_probs" and is_array(x) and namespace(**{name: x}) is not xp:
         raise ValueError(
             f"{name} must be an array of the same library as log_probs, got {type(x).__module__}."
             f"{type(x).__name__}"
@@ -112,7 +118,7 @@ def as_array(xp: ModuleType, name: str, x: Any, like: Array) -> Array:
         return xp.asarray(x, device=like.device if is_torch(like) else api.device(like))
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         said = str(error).partition("\n")[0]
-        raise ValueError(f"{name} must be an array like log_probs: {said}") from None
+        raise ValueError(f"{name} must be an array like {like_name}: {said}") from None
 
 
 def as_labels(xp: ModuleType, labels: Any, like: Array) -> Array:
@@ -168,3 +174,27 @@ def constant_log_probs(xp: ModuleType, name: str, log_probs: Array, validate: bo
             "axis; apply log_softmax to logits first"
         )
     return log_probs
+
+
+def as_numbers(xp: ModuleType, name: str, x: Any, like: Array, validate: bool) -> Array:
+    """Finite numbers of the type of an array, in single precision at least, without gradient."""
+    x = as_array(xp, name, without_gradient(x), like, "the others")
+    if not (is_floating(xp, x) or xp.isdtype(x.dtype, "integral")):
+        raise ValueError(f"{name} must hold real numbers, got {x.dtype}")
+    floating = is_floating(xp, like) and xp.finfo(like.dtype).bits >= 32
+    x = xp.astype(x, like.dtype if floating else xp.float32)
+    if validate and has_values(x) and not bool(xp.all(xp.abs(x) <= LARGEST)):
+        raise ValueError(f"{name} must be finite, at most {LARGEST:g} in size")
+    return xp.clip(x, -LARGEST, LARGEST)
+
+
+def require_edges(
+    xp: ModuleType, name: str, edges: Array, *, bins: int | None = None, validate: bool
+) -> None:
+    """Refuse edges that do not make so many bins, or do not increase."""
+    wanted = "(..., B + 1)" if bins is None else f"(..., {bins + 1})"
+    if edges.ndim == 0 or edges.shape[-1] < 2 or bins not in (None, edges.shape[-1] - 1):
+        raise ValueError(f"{name} must have shape {wanted}, got {tuple(edges.shape)}")
+    widths = edges[..., 1:] - edges[..., :-1]
+    if validate and has_values(edges) and bool(xp.any(widths < SMALLEST)):
+        raise ValueError(f"{name} must increase, by at least {SMALLEST:g}")

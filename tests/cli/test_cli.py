@@ -9,6 +9,7 @@ import time
 import pytest
 
 from irrl.cli.main import VERBS
+from irrl.density_rewards import DENSITY_REWARDS
 from irrl.rewards import REWARDS
 from tests.helpers.command import failed
 
@@ -127,7 +128,7 @@ def test_presets_and_rewards_are_listed(irrl, tmp_path):
     for name in ("fast (default)", "paper", "small-map", "smoke"):
         assert f"skills --preset {name}" in presets
     listed = irrl("rewards", "--classes", "4").stdout
-    assert all(f" {name} " in listed for name in REWARDS)
+    assert all(f" {name} " in listed for name in (*REWARDS, *DENSITY_REWARDS))
     (line,) = (line for line in listed.splitlines() if " power-2 " in line)
     assert line.split()[-2] == "0.5"  # slope 2 p
     assert irrl("rewards", "--plot", "shapes.png").returncode == 0

@@ -39,7 +39,20 @@ def run_rewards(parser: Parser, arguments: list[str]) -> int:
         rows.append([name, found.formula, found.range, slope])
     print_table(["name", "reward", "range", f"slope at p = {prior:.3g}"], rows)
     print("q: posterior of the label, p: its prior, y: the label; slope: from above, where clipped")
+    if not names:
+        _print_density_rewards()
     return 0
+
+
+def _print_density_rewards() -> None:
+    from irrl.density_rewards import DENSITY_REWARDS, density_reward
+
+    rows = [[found.name, found.formula, found.range] for found in DENSITY_REWARDS.values()]
+    print_table(["name", "reward", "range"], rows, "labels that are numbers: irrl.density_reward")
+    print(
+        "q: density of the label, p: its prior, y: the label; B(y): all that is within "
+        f"{density_reward('ball').epsilon} prior std of y"
+    )
 
 
 def run_noise(parser: Parser, arguments: list[str]) -> int:
