@@ -105,9 +105,11 @@ def picture_of(maze: MazeMap) -> NDArray[np.uint8]:
     """A maze with nobody in it; walls are three pixels thick."""
     height, width = maze.rows * PIXELS, maze.columns * PIXELS
     picture = np.full((height + 3, width + 3, 3), _FREE, np.uint8)
-    row, column = divmod(maze.start, maze.columns)
-    bottom, left = height - row * PIXELS, column * PIXELS
-    picture[bottom - PIXELS + 1 : bottom + 1, left + 1 : left + PIXELS + 1] = _START
+    for square in [maze.start, *np.flatnonzero(maze.solid)]:
+        row, column = divmod(int(square), maze.columns)
+        bottom, left = height - row * PIXELS, column * PIXELS
+        colour = _WALL if maze.solid[square] else _START
+        picture[bottom - PIXELS : bottom + 3, left : left + PIXELS + 3] = colour
     for (x0, y0), (x1, y1) in np.rint(maze.walls * PIXELS / SIDE).astype(int):
         picture[height - y1 : height - y0 + 3, x0 : x1 + 3] = _WALL
     return picture

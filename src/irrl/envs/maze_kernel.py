@@ -1,13 +1,16 @@
 """The compiled step of mazes, for any number of agents.
 
 An agent is in a square, and in the box that its walls leave it (`MazeMap.boxes`). A step goes
-straight to where it is meant to end. Where it leaves the box, the agent enters the square behind, if
-there is no wall; else it loses what is left of the step across the wall and slides along it with the
-rest.
+straight to where it is meant to end. Where it leaves the box, the agent enters the square behind,
+if there is no wall; else it loses what is left of the step across the wall, and slides along it
+with the rest.
 
-Coordinates where an agent stops are those of the box, bit for bit, and what is compared is what is
-stored: nothing is rounded past a wall, at whatever step. At a corner, where both sides are reached
-at once, the left or right one counts first.
+Coordinates where an agent stops are those of a box, bit for bit, and what is compared is what is
+stored: nothing is rounded past a wall, however long the step. A corner that is only touched does
+not stop an agent; one that is run into straight counts as the long side of its wall.
+
+An *axis* is 0 from left to right and 1 upwards; ``2 * axis + forwards`` is the number of a side, in
+boxes and in neighbours alike.
 """
 
 import numpy as np
@@ -55,31 +58,69 @@ def advance(places, squares, actions, step, boxes, neighbours, scale, seen):
 def slide(x, y, to_x, to_y, square, boxes, neighbours):
     """Where a step from (x, y) to (to_x, to_y) ends, and in which square.
 
-    Each turn either enters the next square on the way or gives up one of the two directions.
+    Each turn enters another square on the way or gives up one of the two directions.
     """
     while True:
-        left, right = boxes[square, 0], boxes[square, 1]
-        bottom, top = boxes[square, 2], boxes[square, 3]
-        leaves_x, leaves_y = not left <= to_x <= right, not bottom <= to_y <= top
+        leaves_x = not boxes[square, 0] <= to_x <= boxes[square, 1]
+        leaves_y = not boxes[square, 2] <= to_y <= boxes[square, 3]
         if not leaves_x and not leaves_y:
             return to_x, to_y, square
-        side_x = right if to_x > x else left
-        side_y = top if to_y > y else bottom
-        before_x = abs(side_x - x) * abs(to_y - y)  # the shares of the way, over one denominator
-        before_y = abs(side_y - y) * abs(to_x - x)
-        if leaves_x and (not leaves_y or before_x <= before_y):
-            y = min(max(y + (side_x - x) * (to_y - y) / (to_x - x), bottom), top)
-            x = side_x
-            behind = neighbours[square, 1 if to_x > x else 0]
-            if behind >= 0 and boxes[behind, 2] <= y <= boxes[behind, 3]:
-                square = behind
-            else:
-                to_x = x
+        right, up = int(to_x > x), int(to_y > y)
+        side_x, side_y = boxes[square, right], boxes[square, 2 + up]
+        # The shares of the way to both sides, times the same number.
+        until_x = abs(side_x - x) * abs(to_y - y) if leaves_x else np.inf
+        until_y = abs(side_y - y) * abs(to_x - x) if leaves_y else np.inf
+        at_x, at_y = side_x, side_y
+        if until_x < until_y:
+            at_y = y + (side_x - x) * (to_y - y) / (to_x - x)
+            at_y = min(max(at_y, boxes[square, 2]), boxes[square, 3])
+        elif until_y < until_x:
+            at_x = x + (side_y - y) * (to_x - x) / (to_y - y)
+            at_x = min(max(at_x, boxes[square, 0]), boxes[square, 1])
+        behind = -1
+        if until_x <= until_y:
+            behind = enter(square, 0, right, at_y, boxes, neighbours)
+            if behind < 0 and to_y == y:
+                behind = step_aside(square, 0, right, at_x, at_y, boxes, neighbours)
+        if behind < 0 and until_y <= until_x:
+            behind = enter(square, 1, up, at_x, boxes, neighbours)
+            if behind < 0 and to_x == x:
+                behind = step_aside(square, 1, up, at_y, at_x, boxes, neighbours)
+        x, y = at_x, at_y
+        if behind >= 0:
+            square = behind
+        elif until_x <= until_y:
+            to_x = x
         else:
-            x = min(max(x + (side_y - y) * (to_x - x) / (to_y - y), left), right)
-            y = side_y
-            behind = neighbours[square, 3 if to_y > y else 2]
-            if behind >= 0 and boxes[behind, 0] <= x <= boxes[behind, 1]:
-                square = behind
-            else:
-                to_y = y
+            to_y = y
+
+
+@njit(cache=True)
+def enter(square, axis, forwards, across, boxes, neighbours):
+    """The square behind a side, -1 if a wall is in the way.
+
+    ``across`` is the agent's place on the other axis: a wall that begins behind the side has an end
+    there, a margin wide to each side of it.
+    """
+    behind, other = neighbours[square, 2 * axis + forwards], 2 - 2 * axis
+    if behind >= 0 and boxes[behind, other] <= across <= boxes[behind, other + 1]:
+        return behind
+    return -1
+
+
+@njit(cache=True)
+def step_aside(square, axis, forwards, at, across, boxes, neighbours):
+    """For an agent that goes exactly along the line between two squares, the other of them.
+
+    It has to be one in which the agent, at ``at`` on its axis, gets any further; -1 if it is not.
+    """
+    for side in range(2 - 2 * axis, 4 - 2 * axis):
+        beside = neighbours[square, side]
+        if beside < 0 or across != boxes[square, side]:
+            continue
+        low, high = boxes[beside, 2 * axis], boxes[beside, 2 * axis + 1]
+        if low <= at <= high:
+            further = at < high if forwards else at > low
+            if further or enter(beside, axis, forwards, across, boxes, neighbours) >= 0:
+                return beside
+    return -1

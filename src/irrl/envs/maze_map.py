@@ -1,10 +1,12 @@
-"""Mazes as text: ``+--+`` and ``|`` are walls between squares, ``S`` marks the square of the start.
+"""Mazes as text: ``+--+`` and ``|`` are walls between squares, ``##`` a square that is solid.
 
-+--+--+
-|     |
-+  +--+
-|S    |
-+--+--+
++--+--+--+
+|     |##|
++  +--+  +
+|S       |
++--+--+--+
+
+``S`` marks the square of the start, which is the one at the bottom left if none is marked.
 """
 
 from dataclasses import dataclass
@@ -56,15 +58,15 @@ MAPS = {
 |                             |
 +  +  +  +  +  +  +  +  +  +  +
 |                             |
++--+--+--+--+--+--+--+  +  +  +
+|## ## ## ## ## ## ##|        |
 +  +  +  +  +  +  +  +  +  +  +
-|                             |
+|## ## ## ## ## ## ##|        |
 +  +  +  +  +  +  +  +  +  +  +
-|                             |
-+--+--+--+--+--+--+--+--+  +  +
-|                             |
+|## ## ## ## ## ## ##|        |
 +  +  +  +  +  +  +  +  +  +  +
-|                             |
-+  +  +  +  +  +  +  +  +  +  +
+|## ## ## ## ## ## ##|        |
++--+--+--+--+--+--+--+  +  +  +
 |                             |
 +  +  +  +  +  +  +  +  +  +  +
 |                             |
@@ -80,13 +82,15 @@ class MazeMap:
     """Squares, counted row by row from the bottom left, and the walls between them.
 
     Build one with `read_maze`. ``neighbours[square, side]`` is the square behind its left, right,
-    lower or upper side, -1 behind a wall. Places lie in ``(0, 0)`` to ``(width, height)``.
+    lower or upper side, -1 behind a wall. ``solid`` ones have none, and are nobody's. Places lie in
+    ``(0, 0)`` to ``(width, height)``.
     """
 
     columns: int
     rows: int
     start: int
     neighbours: NDArray[np.int64]
+    solid: NDArray[np.bool_]
 
     @property
     def width(self) -> float:
@@ -113,7 +117,7 @@ class MazeMap:
     def walls(self) -> NDArray[np.float64]:
         """Walls as lines from ``[:, 0]`` to ``[:, 1]``, one square long, shape ``(n, 2, 2)``."""
         found = set()
-        for square, side in np.argwhere(self.neighbours < 0).tolist():
+        for square, side in np.argwhere((self.neighbours < 0) & ~self.solid[:, None]).tolist():
             row, column = divmod(square, self.columns)
             if side in (LEFT, RIGHT):
                 at = column + (side == RIGHT)
@@ -153,8 +157,9 @@ def read_maze(name: str) -> MazeMap:
         raise UserError(f"{where} is empty")
     _require_form(lines, where)
     columns, rows = len(lines[0]) // 3, len(lines) // 2
+    inside = [line[at + 1 : at + 3] for line in lines[-2::-2] for at in range(0, 3 * columns, 3)]
+    solid = np.array([marks == "##" for marks in inside])
     neighbours = np.full((columns * rows, 4), -1, np.int64)
-    starts = []
     for number, (row, column) in enumerate(np.ndindex(rows, columns)):
         line, at = 2 * (rows - 1 - row) + 1, 3 * column
         marks = {
@@ -164,15 +169,24 @@ def read_maze(name: str) -> MazeMap:
             UP: lines[line - 1][at + 1],
         }
         for side, mark in marks.items():
-            if mark == " ":
-                up, right = _STEPS[side]
-                neighbours[number, side] = number + up * columns + right
-        starts += [number] * lines[line][at + 1 : at + 3].count("S")
-    if len(starts) > 1:
-        raise UserError(f"{where} has {len(starts)} starts 'S': leave one")
-    maze = MazeMap(columns, rows, starts[0] if starts else 0, neighbours)
+            up, right = _STEPS[side]
+            behind = number + up * columns + right
+            if mark == " " and not solid[number] and not solid[behind]:
+                neighbours[number, side] = behind
+    maze = MazeMap(columns, rows, _start_of(inside, where), neighbours, solid)
     _require_reachable(maze, where)
     return maze
+
+
+def _start_of(inside: list[str], where: str) -> int:
+    starts = [number for number, marks in enumerate(inside) if "S" in marks]
+    if len(starts) > 1:
+        raise UserError(f"{where} has {len(starts)} starts 'S': leave one")
+    if not starts and inside[0] == "##":
+        raise UserError(
+            f"{where} has no start: the square at the bottom left is solid, mark an 'S'"
+        )
+    return starts[0] if starts else 0
 
 
 def _text_of(name: str) -> tuple[str, str]:
@@ -202,7 +216,9 @@ def _require_form(lines: list[str], where: str) -> None:
             )
     across, down = len(lines[0]), len(lines)
     if across < 4 or down < 3:
-        raise UserError(f"{where} has no square to start in: the smallest is '+--+', '|  |', '+--+'")
+        raise UserError(
+            f"{where} has no square to start in: the smallest is '+--+', '|  |', '+--+'"
+        )
     if across % 3 != 1 or down % 2 != 1:
         raise UserError(
             f"{where} has {down} lines of {across} characters: squares take two lines and three "
@@ -221,8 +237,8 @@ def _require_marks(where: str, number: int, at: int, marks: str, across: int, do
     if first not in ("+" if is_corner else "| "):
         wanted = "a corner '+'" if is_corner else "a wall '|' or ' '"
         raise UserError(f"{place}: expected {wanted}, got {first!r}")
-    if rest and rest not in (("--", "  ") if is_corner else ("  ", "S ", " S")):
-        wanted = "a wall '--' or '  '" if is_corner else "a square '  ' or 'S '"
+    if rest and rest not in (("--", "  ") if is_corner else ("  ", "S ", " S", "##")):
+        wanted = "a wall '--' or '  '" if is_corner else "a square '  ', 'S ' or '##'"
         raise UserError(f"{where}, line {number}, column {at + 2}: expected {wanted}, got {rest!r}")
     at_side, at_end = at in (0, across - 1), number in (1, down)
     if (at_side and not is_corner and first == " ") or (at_end and rest == "  "):
@@ -236,11 +252,11 @@ def _require_reachable(maze: MazeMap, where: str) -> None:
             if square >= 0 and square not in seen:
                 seen.add(square)
                 ahead.append(square)
-    missing = [n for n in range(maze.columns * maze.rows) if n not in seen]
+    missing = [n for n in np.flatnonzero(~maze.solid).tolist() if n not in seen]
     if missing:
         lines = [2 * (maze.rows - 1 - n // maze.columns) + 2 for n in missing]
         first = min(zip(lines, (3 * (n % maze.columns) + 2 for n in missing), strict=True))
         raise UserError(
             f"{where} has {len(missing)} squares that cannot be reached from the start, the first "
-            f"in line {first[0]}, column {first[1]}: open a wall"
+            f"in line {first[0]}, column {first[1]}: open a wall or fill them with '##'"
         )

@@ -7,9 +7,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from irrl.envs.maze_map import MazeMap
+from irrl.envs.maze_map import SIDE, MazeMap
 from irrl.errors import UserError
 
 
@@ -55,6 +56,10 @@ def plot_paths_on(
         axes.scatter(
             *ends.T, c=np.stack(colours), s=14, edgecolors="black", linewidths=0.4, zorder=3
         )
+    for square in np.flatnonzero(maze.solid):
+        row, column = divmod(int(square), maze.columns)
+        corner = (column * SIDE, row * SIDE)
+        axes.add_patch(Rectangle(corner, SIDE, SIDE, facecolor="0.8", edgecolor="0.8"))
     axes.add_collection(LineCollection(list(maze.walls), colors="black", linewidths=1.6, zorder=4))
     axes.plot(*maze.start_at(), "*", color="black", markersize=7, markeredgewidth=0.0, zorder=5)
     margin = 0.01 * max(maze.width, maze.height)
