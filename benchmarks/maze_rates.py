@@ -30,7 +30,7 @@ def maze() -> dict[str, Any]:
         actions = np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
         for name, wrap in (("mazes", None), (f"mazes, {CODES} codes", SkillsVector)):
             plain = MazeVector(environments)
-            env = wrap(plain, CODES) if wrap else plain
+            env: Any = wrap(plain, CODES) if wrap else plain
             seen, _ = env.reset(seed=0)
             touched = [plain.agents.places, plain.agents.squares, plain.agents.steps, actions[0]]
             touched += list(seen.values()) if wrap else [seen]

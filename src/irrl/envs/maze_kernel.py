@@ -39,7 +39,7 @@ def advance(places, squares, actions, step, boxes, neighbours, scale, seen):
         right, up = np.float64(actions[n, 0]), np.float64(actions[n, 1])
         if np.isnan(right) or np.isnan(up):
             lost = n
-            right, up = 0.0, 0.0
+            right, up = np.float64(0.0), np.float64(0.0)
         x = places[n, 0] + step * min(max(right, -1.0), 1.0)
         y = places[n, 1] + step * min(max(up, -1.0), 1.0)
         square = squares[n]

@@ -53,8 +53,9 @@ def plot_paths_on(
     axes.add_collection(LineCollection(places, colors=colours, linewidths=0.8, alpha=0.7))
     if places:
         ends = np.stack([path[-1] for path in places])
+        shades = np.stack(colours)
         axes.scatter(
-            *ends.T, c=np.stack(colours), s=14, edgecolors="black", linewidths=0.4, zorder=3
+            ends[:, 0], ends[:, 1], c=shades, s=14, edgecolors="black", linewidths=0.4, zorder=3
         )
     for square in np.flatnonzero(maze.solid):
         row, column = divmod(int(square), maze.columns)

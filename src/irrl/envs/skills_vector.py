@@ -138,7 +138,7 @@ class SkillsVector(VectorWrapper):
         return info
 
 
-def _row(observations: Any, n: int) -> Any:
+def _row(observations: Any, n: Any) -> Any:
     if isinstance(observations, Mapping):
         return {name: _row(inner, n) for name, inner in observations.items()}
     return observations[n]
