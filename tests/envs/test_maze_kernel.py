@@ -9,7 +9,7 @@ from irrl.envs.maze_map import SIDE, read_maze
 from irrl.envs.maze_vector import MazeVector
 from tests.envs import maze_twin
 
-MARGIN = SIDE / 128
+MARGIN, COUNT = SIDE / 128, 16
 walls = st.builds(
     maze_twin.Walls,
     seed=st.integers(0, 2**32),
@@ -20,8 +20,8 @@ walls = st.builds(
 )
 
 
-def placed(maze, seed, count, grid):
-    """A vector environment whose agents are anywhere in free squares: on a grid, or not."""
+def placed(maze, seed, count, at_corners):
+    """A vector environment whose agents are anywhere in free squares, or at corners of them."""
     rng = np.random.default_rng(seed)
     env = MazeVector(count, maze)
     env.reset(seed=0)
@@ -30,9 +30,10 @@ def placed(maze, seed, count, grid):
     boxes = agents.maze.boxes[agents.squares]
     low, high = boxes[:, ::2], boxes[:, 1::2]
     places = rng.uniform(low, high)
-    if grid:  # lines between squares and walls' faces among them
-        on_grid = np.rint(places / grid) * grid
-        places = np.clip(on_grid, low, high)
+    if at_corners:  # on lines between squares, on faces of walls, a step before them
+        offsets = rng.choice([0.0, MARGIN, 0.5, 0.5 + MARGIN, 1.0, 1.0 + MARGIN], (count, 2))
+        corners = SIDE * np.rint(places / SIDE)
+        places = np.clip(corners + rng.choice([-1, 1], (count, 2)) * offsets, low, high)
     agents.places[:] = places
     return env
 
@@ -49,19 +50,19 @@ def shifts(seed, steps, count, grid):
 @given(
     walls,
     st.integers(0, 2**32),
-    st.sampled_from([0.0, 0.5, MARGIN]),
     st.booleans(),
-    st.sampled_from([0.5, 1.0, 4.0, 5.0]),
+    st.booleans(),
+    st.sampled_from([0.5, 1.0, 1.0, 4.0, 5.0]),
 )
-def test_the_kernel_is_its_slow_twin(walls, seed, grid, coarse, step):
-    env = placed(walls.text(), seed, 6, grid)
+def test_the_kernel_is_its_slow_twin(walls, seed, at_corners, coarse, step):
+    env = placed(walls.text(), seed, COUNT, at_corners)
     agents = env.agents
     agents.step = min(step, agents.maze.width)
     rectangles = walls.rectangles()
-    for actions in shifts(seed, 6, 6, coarse):
+    for actions in shifts(seed, 3, COUNT, coarse):
         before = agents.places.copy()
         seen = env.step(actions)[0]
-        for n in range(6):
+        for n in range(COUNT):
             wanted = maze_twin.step(rectangles, before[n], agents.step * actions[n].astype(float))
             np.testing.assert_allclose(agents.places[n], [float(v) for v in wanted], atol=1e-12)
             assert not maze_twin.is_inside(rectangles, *agents.places[n])
@@ -71,7 +72,7 @@ def test_the_kernel_is_its_slow_twin(walls, seed, grid, coarse, step):
 @settings(max_examples=25, deadline=None)
 @given(walls, st.integers(0, 2**32), st.booleans(), st.sampled_from([1.0, 3.0, 5.0]))
 def test_nobody_is_ever_in_or_beyond_a_wall(walls, seed, coarse, step):
-    env = placed(walls.text(), seed, 32, 0.0)
+    env = placed(walls.text(), seed, 32, False)
     agents, maze = env.agents, env.maze_map
     agents.step = step
     for actions in shifts(seed, 100, 32, coarse):
@@ -133,6 +134,21 @@ def after(text, place, *actions, step=5.0):
 )  # fmt: skip
 def test_walls_and_their_ends(text, place, action, wanted):
     np.testing.assert_allclose(after(text, place, action), wanted, atol=1e-12)
+
+
+def test_who_goes_along_a_line_between_squares_is_in_both():
+    assert after(POST, (4.0, 7.5), (0, -0.5), (0.5, 0)) == [6.5, 5.0]  # below the wall's end
+    assert after(POST, (4.0, 2.5), (0, 0.5), (0.5, 0)) == [6.5, 5.0]
+    assert after(SHELF, (7.5, 4.0), (-0.5, 0), (0, 0.5)) == [5.0, 6.5]
+    assert after(SHELF, (2.5, 4.0), (0.5, 0), (0, 0.5)) == [5.0, 6.5]
+
+
+def test_a_corner_that_is_only_touched_does_not_stop():
+    below = "+--+--+\n|     |\n+  +  +\n|  |  |\n+--+--+\n"
+    assert after(below, (4 - MARGIN, 4.0), (0.5, 0.5), step=4.0) == [6 - MARGIN, 6.0]
+    assert after(below, (6 + MARGIN, 4.0), (-0.5, 0.5), step=4.0) == [4 + MARGIN, 6.0]
+    beside = "+--+--+\n|     |\n+--+  +\n|     |\n+--+--+\n"
+    assert after(beside, (4.0, 4 - MARGIN), (0.5, 0.5), step=4.0) == [6.0, 6 - MARGIN]
 
 
 def test_where_an_agent_stops_is_exact():
