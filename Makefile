@@ -33,6 +33,7 @@ bench: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl $(VENV)/.browser   ## throughput,
 	$(BIN)/python benchmarks/throughput.py digits --output results/throughput-digits.json
 	$(BIN)/python benchmarks/throughput.py counting --output results/throughput-counting.json
 	$(BIN)/python benchmarks/throughput.py gym --output results/throughput-gym.json
+	$(BIN)/python benchmarks/throughput.py maze --output results/throughput-maze.json
 	$(BIN)/python benchmarks/report.py --output results/report.json
 	$(BIN)/python benchmarks/sweep.py --output results/throughput-sweep.json
 

@@ -1,6 +1,6 @@
 """Throughput of training, against the limit of the machine in the same run.
 
-    python benchmarks/throughput.py skills|digits|counting|gym [--output FILE]
+    python benchmarks/throughput.py skills|digits|counting|gym|maze [--output FILE]
 
 For skills: iterations and environment steps per second on one core, the ratio to the slow twin
 of the tests, and the share of the limit. The limit is what the machine would reach if an iteration
@@ -23,6 +23,10 @@ of time that rendering one picture of each view once, rolling out and learning t
 For gym: environment steps in a second of CPU time of Stable-Baselines3's PPO with a reward model,
 and the share of what the same agent reaches without one, in the same environments and with the same
 observations; in turns, on one core, the best round of each.
+
+For maze: environment steps in a second of CPU time of many mazes at once, alone and with skills'
+codes, and the share of the limit: what a copy by NumPy of the arrays that a step reads and writes
+would reach.
 """
 
 import argparse
@@ -35,6 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from counting_rates import counting
 from digits_rates import digits
 from gym_rates import gym
+from maze_rates import maze
 from skills_rates import skills
 
 from irrl.runs.provenance import provenance
@@ -42,10 +47,12 @@ from irrl.runs.provenance import provenance
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("task", choices=["skills", "digits", "counting", "gym"])
+    parser.add_argument("task", choices=["skills", "digits", "counting", "gym", "maze"])
     parser.add_argument("--output", metavar="FILE", help="write JSON here, too")
     options = parser.parse_args()
-    measure = {"skills": skills, "digits": digits, "counting": counting, "gym": gym}
+    measure = {
+        "skills": skills, "digits": digits, "counting": counting, "gym": gym, "maze": maze,
+    }  # fmt: skip
     measured = measure[options.task]()
     result = {"task": options.task, "throughput": measured}
     if options.output:

@@ -194,9 +194,8 @@ def steps_to_threshold(curves: Curves, primary: Metric) -> Reached | None:
 
 
 def columns_of(task: Task, runs: Sequence[Run]) -> list[str]:
-    """What a comparison reports: of what environments tell by themselves, what all of them do."""
-    told = [m for m in task.all_columns() if m.startswith("environment_")]
-    missing = {m for m in told if not all(m in run.summary() for run in runs)}
+    """What a comparison reports: of what only some runs have, what all of these have."""
+    missing = {m for m in task.optional if not all(m in run.summary() for run in runs)}
     return [m for m in task.all_columns() if m not in missing]
 
 

@@ -4,9 +4,10 @@ import gymnasium, irrl.envs
 env = gymnasium.make("irrl/FourRooms-v0")
 env = irrl.envs.Skills(env, codes=16)
 
-`Skills` makes skill discovery of any environment, `perceive` active perception of any whose label
-is in ``info``. A task's package names its environments as entry points of the group ``irrl.envs``;
-each gets the id ``irrl/NAME``.
+`Skills` makes skill discovery of any environment, `SkillsVector` of vector environments, `perceive`
+active perception of any whose label is in ``info``. A package names its environments as entry
+points of the group ``irrl.envs``; each gets the id ``irrl/NAME``. What makes many of one at once,
+for `gymnasium.make_vec`, has the same name in the group ``irrl.envs.vector``.
 """
 
 from importlib.metadata import entry_points
@@ -15,11 +16,17 @@ import gymnasium
 
 from irrl.envs.perceive import Perceive, perceive
 from irrl.envs.skills import Skills
+from irrl.envs.skills_vector import SkillsVector
 
-__all__ = ["Perceive", "Skills", "perceive"]
+__all__ = ["Perceive", "Skills", "SkillsVector", "perceive"]
 
-GROUP = "irrl.envs"
+GROUP, VECTOR_GROUP = "irrl.envs", "irrl.envs.vector"
 
+_vectors = {entry.name: entry.value for entry in entry_points(group=VECTOR_GROUP)}
 for _entry in entry_points(group=GROUP):
     if f"irrl/{_entry.name}" not in gymnasium.registry:
-        gymnasium.register(f"irrl/{_entry.name}", entry_point=_entry.value)
+        gymnasium.register(
+            f"irrl/{_entry.name}",
+            entry_point=_entry.value,
+            vector_entry_point=_vectors.get(_entry.name),
+        )

@@ -36,9 +36,7 @@ class Skills(gymnasium.Wrapper, RecordConstructorArgs):
     def __init__(self, env: gymnasium.Env, codes: int) -> None:
         RecordConstructorArgs.__init__(self, codes=codes)  # with which it can be made again
         gymnasium.Wrapper.__init__(self, env)
-        if isinstance(codes, bool) or not isinstance(codes, int | np.integer) or codes < 2:
-            raise UserError(f"codes must be a whole number, at least 2, got {codes!r}")
-        self.codes = int(codes)
+        self.codes = accept_codes(codes)
         self.code = 0
         self._chance = np.random.default_rng()
         self.observation_space = spaces.Dict(
@@ -77,3 +75,10 @@ class Skills(gymnasium.Wrapper, RecordConstructorArgs):
         code = np.zeros(self.codes, np.float32)
         code[self.code] = 1.0
         return {OBSERVATION: observation, CODE: code}
+
+
+def accept_codes(codes: Any) -> int:
+    """How many codes there are; raises where that cannot be."""
+    if isinstance(codes, bool) or not isinstance(codes, int | np.integer) or codes < 2:
+        raise UserError(f"codes must be a whole number, at least 2, got {codes!r}")
+    return int(codes)

@@ -90,7 +90,7 @@ def checked_run(folder: str | Path) -> Run:
     task = find_task(run.task)
     require_panels(run, task, run.rows())
     if run.is_finished:
-        for metric in task.all_columns():
+        for metric in set(task.all_columns()) - set(task.optional):
             run.final(metric)
     return run
 

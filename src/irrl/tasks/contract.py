@@ -168,6 +168,7 @@ class Task:
         check: cheap: raises where `prepare` would for want of data, device or oracle.
         panels: metrics that are drawn over training beside the primary one.
         columns: numbers of the summary that tables show beside the primary metric.
+        optional: those of them that only some runs have, such as what an environment tells itself.
         comparable: settings in which runs must agree to be compared.
         variant_by: the setting that tells variants of the task apart, such as its model.
         titles: of studies in a report, by variant (by the task's name if it has none).
@@ -196,6 +197,7 @@ class Task:
     check: Callable[[Any], None] = nothing_to_check
     panels: tuple[Metric, ...] = ()
     columns: tuple[str, ...] = ("seconds",)
+    optional: tuple[str, ...] = ()
     comparable: tuple[str, ...] = ()
     variant_by: str = ""
     primary_of: Mapping[str, Metric] = field(default_factory=dict)

@@ -37,6 +37,7 @@ TASK = Task(
         "seconds",
         "cpu_seconds",
     ),
+    optional=("environment_final_accuracy_percent",),
     comparable=("env", "env_options", "mode", "codes", "labels", "steps"),
     variant_by="mode",
     titles={"skills": "Skills in an environment", "labels": "Labels of an environment"},
