@@ -51,7 +51,7 @@ GYM_STUDIES = {
         "Skills of a point mass, 128 codes",
         "The same with four times as many codes, for two million steps.",
         "gym --rewards clipped-linear --codes 128 --steps 2000000 --evaluate-episodes 512 "
-        "--seeds 5",
+        "--seeds 3",
         0.1,
     ),
     "gym-four-rooms": (

@@ -87,7 +87,7 @@ def gym_block() -> str:
         "Skills in a plane and in four rooms, with networks in place of tables:\n\n"
         f"{skills_table()}\n`{STUDIES['gym-point-mass'].command}`, commit "
         f"{commits(load('gym-point-mass'))}; the others in [all results](docs/results.md)\n\n"
-        "![Paths of 32 skills of a point mass, coloured by code](results/gym-skills.png)\n"
+        "![Where 32 skills of a point mass go, coloured by code](results/gym-skills.png)\n"
     )
 
 

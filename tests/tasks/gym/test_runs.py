@@ -11,6 +11,8 @@ import time
 import pytest
 
 from irrl.tasks import make_config, open_run, train
+from irrl.tasks.gym.evaluate import play_episodes
+from irrl.tasks.gym.learner import prepare
 from tests.helpers.command import REPOSITORY, irrl_command
 from tests.helpers.runs import content, run_in, stopped_after
 from tests.tasks.gym import own
@@ -76,6 +78,18 @@ def test_an_oracle_pays_and_is_kept_in_the_checkpoint(tmp_path):
     (oracle.folder / "config.json").unlink()
     stopped_config = make_config("gym", "smoke", oracle=str(oracle.folder), steps=800)
     assert stopped_config == run.config
+
+
+def test_episodes_are_played_with_every_step_of_their_paths(tmp_path):
+    run = run_in(tmp_path / "run", "gym", steps=400, checkpoint_every=400)
+    learner = prepare(run.config, run.last_checkpoint())
+    played = play_episodes(run.config, learner.described, learner.agent, learner.model, 8)
+    assert [episode.label for episode in played] == [0, 1, 2, 3] * 2
+    for episode in played:
+        path, ends = episode.path["observation"], episode.observations["observation"]
+        assert path.shape == (26, 5) and len(ends) == 2  # only the last is judged
+        assert (path[[0, -1]] == ends).all()
+        assert path[:, 4].tolist() == pytest.approx([t / 25 for t in range(26)])
 
 
 def test_doors_are_learned(tmp_path):

@@ -21,11 +21,15 @@ TOLD_BY_ENVIRONMENTS = ("final_accuracy",)
 
 
 class Episode(NamedTuple):
-    """One whole episode: what was judged of it, its label, and what its environment said."""
+    """One whole episode: what was judged of it, its label, and what its environment said.
+
+    ``path`` has every step of it, also where only the last is judged.
+    """
 
     observations: Parts
     label: int
     info: dict[str, Any]
+    path: Parts
 
 
 def evaluate(config: GymConfig, checkpoint: Checkpoint) -> dict[str, Any]:
@@ -102,6 +106,14 @@ def play_episodes(
         envs.close()
 
 
+def rows_of(parts: Parts, count: int) -> list[Parts]:
+    return [{name: array[n] for name, array in parts.items()} for n in range(count)]
+
+
+def joined(rows: list[Parts]) -> Parts:
+    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+
 def play_from_reset(
     config: GymConfig, agent: BaseAlgorithm, envs: Rewarded, rounds: int, before: int = 0
 ) -> list[Episode]:
@@ -119,11 +131,16 @@ def play_from_reset(
         envs.set_options([{CODE: int(code)} for code in codes])
     observations = envs.reset()
     found: list[list[Episode]] = [[] for _ in range(envs.num_envs)]
+    paths: list[list[Parts]] = [[] for _ in range(envs.num_envs)]  # after each action so far
     state, begun = None, np.ones(envs.num_envs, bool)
     while min(map(len, found)) < rounds:
         actions, state = agent.predict(observations, state, begun, config.deterministic)
         observations, _, begun, infos = envs.step(actions)
+        for place, after in enumerate(rows_of(envs.judged.observations, envs.num_envs)):
+            paths[place].append(after)
         for place, (seen, label) in zip(np.nonzero(begun)[0].tolist(), handed, strict=True):
-            found[place].append(Episode(seen, label, infos[place]))
+            path = joined([{n: a[0] for n, a in seen.items()}, *paths[place]])
+            found[place].append(Episode(seen, label, infos[place], path))
+            paths[place].clear()
         handed.clear()
     return [episodes[n] for n in range(rounds) for episodes in found]

@@ -84,7 +84,7 @@ def find_places(learner: Learner) -> str | None:
 
 
 def places_of(episode: Episode) -> np.ndarray | None:
-    for array in episode.observations.values():
+    for array in episode.path.values():
         if array.ndim == 2 and array.shape[1] >= 2 and array.dtype.kind == "f":
             return array[:, :2]
     return None
@@ -185,7 +185,7 @@ def plot_paths(axes: Axes, walks: Sequence[Walk], steps: int | None = None) -> N
     margin = 0.05 * np.maximum(high - low, 1e-3)
     axes.set_xlim(low[0] - margin[0], high[0] + margin[0])
     axes.set_ylim(low[1] - margin[1], high[1] + margin[1])
-    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_aspect("equal", adjustable="box")
     axes.tick_params(labelsize=6)
 
 
