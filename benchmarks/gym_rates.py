@@ -104,8 +104,6 @@ def gym() -> dict[str, Any]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     labels: dict[str, Any] = {"labels": 2, "pay": "differences"}
-    # Not the default: as many updates, each on half the episodes. Final accuracy at 150k steps, 3
-    # seeds each: .997 1.0 .999, with the default .997 .998 .998.
     skills: dict[str, Any] = {"labels": CODES, "mode": "skills"}
     measured = {
         "trajectory judge, CircleSquare": (circle_square, 16, labels | {"learns": True}),
