@@ -49,8 +49,8 @@ GYM_STUDIES = {
     ),
     "gym-point-mass-128": (
         "Skills of a point mass, 128 codes",
-        "The same with four times as many codes, for two million steps, with a step size that falls "
-        "to zero.",
+        "The same with four times as many codes, for two million steps, with a step size that "
+        "falls to zero.",
         "gym --rewards clipped-linear --codes 128 --steps 2000000 --schedule cosine "
         "--evaluate-episodes 512 --seeds 3",
         0.1,
