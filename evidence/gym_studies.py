@@ -55,11 +55,24 @@ GYM_STUDIES = {
         "--evaluate-episodes 512 --seeds 3",
         0.1,
     ),
+    "gym-point-mass-cosine": (
+        "Skills of a point mass, 32 codes, with a step size that falls to zero",
+        "The first of these once more, with a cosine schedule: most of what is missing is "
+        "the noise of a constant step size.",
+        "gym --rewards clipped-linear --schedule cosine --seeds 5",
+        0.1,
+    ),
     "gym-four-rooms": (
         "Four rooms with networks in place of tables",
         "The `four-rooms` preset: 128 codes, 20 steps, PPO. With tables of Q values the clipped "
         "linear reward learns ~90 skills.",
         "gym --preset four-rooms --rewards clipped-linear,clipped-log --seeds 3",
         0.2,
+    ),
+    "gym-four-rooms-cosine": (
+        "Four rooms with networks, with a step size that falls to zero",
+        "The same with a cosine schedule.",
+        "gym --preset four-rooms --rewards clipped-linear --schedule cosine --seeds 2",
+        0.1,
     ),
 }

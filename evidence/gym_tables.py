@@ -8,6 +8,10 @@ from irrl.analysis.stats import Estimate, range_of
 from irrl.tasks.gym.peers import APPLE, CIRCLE_SQUARE
 
 OWN, BY_ENVIRONMENT = "gym-circle-square", "environment_final_accuracy_percent"
+SKILLS = (
+    "gym-point-mass", "gym-point-mass-cosine", "gym-point-mass-128", "gym-four-rooms",
+    "gym-four-rooms-cosine",
+)  # fmt: skip
 INPUTS = {
     "gym-circle-square": "deviations from the glimpse's mean (`contrast`, the default)",
     "gym-circle-square-by-hand": "the glimpse less its mean, times ten, made by hand",
@@ -59,7 +63,7 @@ def inputs_table() -> str:
 
 def skills_table() -> str:
     rows = []
-    for study in ("gym-point-mass", "gym-point-mass-128", "gym-four-rooms"):
+    for study in SKILLS:
         if not is_there(study):
             continue
         for name in load(study)["rewards"]:
