@@ -57,8 +57,8 @@ GYM_STUDIES = {
     ),
     "gym-point-mass-cosine": (
         "Skills of a point mass, 32 codes, with a step size that falls to zero",
-        "The `fast` preset, a cosine schedule in place of the constant one above: most of what is missing is "
-        "the noise of a constant step size.",
+        "The `fast` preset, a cosine schedule in place of the constant one above: most of what is "
+        "missing there is the noise of a constant step size.",
         "gym --rewards clipped-linear --seeds 5",
         0.1,
     ),
