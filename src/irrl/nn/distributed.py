@@ -152,6 +152,7 @@ def joined() -> Iterator[World]:
         sys.stderr = aloud if _world.has_the_word() else nowhere
         raise
     distributed.destroy_process_group()
+    _world = ALONE  # lets go of the store while Python still runs: its threads end with it
 
 
 def _stop_once(signum: int, frame: Any) -> NoReturn:
