@@ -14,8 +14,8 @@ import irrl
 
 MODULES = (
     "bins", "delta_noise", "densities", "density_noise", "density_rewards", "diagnostics",
-    "divergences", "ensembles", "episodes", "errors", "losses", "noise", "noise_measured",
-    "preferences", "returns", "rewards", "shapes",
+    "divergences", "ensembles", "episodes", "errors", "gradient_measured", "gradient_noise",
+    "losses", "noise", "noise_measured", "preferences", "returns", "rewards", "shapes",
 )  # fmt: skip
 HEAVY = ("numpy", "torch", "jax", "gymnasium", "numba", "matplotlib")
 

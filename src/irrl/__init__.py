@@ -19,12 +19,14 @@ Names:
     DENSITY_REWARDS those by name
     preference      which is better, as a label of two classes
     disagreement    the bonus of an ensemble
+    largest_reward  the unit in which rewards can be exchanged
 
 Modules:
     rewards         rewards of log-probabilities and labels
     density_rewards rewards of densities and labels that are numbers
     densities       normal, binned, uniform
     density_noise   what an immature model of such labels does to a reward, in theory
+    units           rewards of different size
     bins            continuous labels as classes (HL-Gauss)
     preferences     preferences as classes
     returns         lambda returns, advantages, potential differences
@@ -32,6 +34,7 @@ Modules:
     diagnostics     how a discriminator is doing
     noise           what an immature discriminator does to a reward, in theory
     noise_measured  the same, measured beside an oracle
+    gradient_noise  what it does to the policy gradient: signal, noise, direction
     divergences     the f-mutual-information family
     errors          the one exception of the command line
     envs            Gymnasium environments
@@ -51,12 +54,14 @@ if TYPE_CHECKING:
     from irrl import divergences as divergences
     from irrl import envs as envs
     from irrl import errors as errors
+    from irrl import gradient_noise as gradient_noise
     from irrl import losses as losses
     from irrl import noise as noise
     from irrl import noise_measured as noise_measured
     from irrl import preferences as preferences
     from irrl import returns as returns
     from irrl import rewards as rewards
+    from irrl import units as units
     from irrl.density_rewards import DENSITY_REWARDS as DENSITY_REWARDS
     from irrl.density_rewards import density_reward as density_reward
     from irrl.preferences import preference as preference
@@ -65,6 +70,7 @@ if TYPE_CHECKING:
     from irrl.rewards import Reward as Reward
     from irrl.rewards import disagreement as disagreement
     from irrl.rewards import reward as reward
+    from irrl.units import largest_reward as largest_reward
 
     __version__: str
 
@@ -75,6 +81,7 @@ __all__ = [
     "RewardModel",
     "density_reward",
     "disagreement",
+    "largest_reward",
     "preference",
     "reward",
 ]
@@ -86,12 +93,14 @@ _NAMES = {  # name -> the module it comes from
     "RewardModel": "irrl.reward_model",
     "density_reward": "irrl.density_rewards",
     "disagreement": "irrl.rewards",
+    "largest_reward": "irrl.units",
     "preference": "irrl.preferences",
     "reward": "irrl.rewards",
 }
 _MODULES = (
     "bins", "densities", "density_noise", "density_rewards", "diagnostics", "divergences", "envs",
-    "errors", "losses", "noise", "noise_measured", "preferences", "returns", "rewards",
+    "errors", "gradient_noise", "losses", "noise", "noise_measured", "preferences", "returns",
+    "rewards", "units",
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from irrl.delta_noise import Floats, Moments, require_probability
 from irrl.noise import RewardNoise, of_posterior, taylor_noise
@@ -53,6 +53,7 @@ class DeltaSummary:
         skewness: theirs.
         p_zero_mean: chance of a mean at least as far from zero, were the true one zero.
         p_symmetric: chance of an asymmetry at least as large, were delta symmetric about zero.
+        resamples: signs were drawn so often: ``p_symmetric`` is at least 1 / (1 + resamples).
 
     Example:
         >>> describe_delta([0.0] * 10).to_json()["p_zero_mean"]
@@ -65,6 +66,7 @@ class DeltaSummary:
     skewness: float
     p_zero_mean: float
     p_symmetric: float
+    resamples: int
 
     def to_json(self) -> dict[str, float]:
         """Its fields by name."""
@@ -96,7 +98,7 @@ def describe_delta(delta: ArrayLike, resamples: int = 2_000) -> DeltaSummary:
         raise ValueError("delta must hold finite numbers")
     mean, std = float(sample.mean()), float(sample.std(ddof=1))
     if std == 0.0:
-        return DeltaSummary(sample.size, mean, 0.0, 0.0, float(mean == 0.0), 1.0)
+        return DeltaSummary(sample.size, mean, 0.0, 0.0, float(mean == 0.0), 1.0, resamples)
     z = abs(mean) / (std / math.sqrt(sample.size))
     centred = sample - mean
     signs = np.sign(sample)[np.argsort(-np.abs(sample))]
@@ -109,11 +111,16 @@ def describe_delta(delta: ArrayLike, resamples: int = 2_000) -> DeltaSummary:
         float(np.mean(centred**3) / np.mean(centred**2) ** 1.5),
         math.erfc(z / math.sqrt(2.0)),
         float((1 + rarer) / (1 + resamples)),
+        resamples,
     )
 
 
 def measured_noise(
-    reward_fn: str | Reward, online: ArrayLike, oracle: ArrayLike, prior: float = 0.1
+    reward_fn: str | Reward,
+    online: ArrayLike,
+    oracle: ArrayLike,
+    prior: float = 0.1,
+    weights: ArrayLike | None = None,
 ) -> RewardNoise:
     """Bias and variance of the reward noise, for posteriors of the same labels by both.
 
@@ -122,6 +129,7 @@ def measured_noise(
         online: posteriors by the discriminator that learns, shape ``(n,)``.
         oracle: posteriors by the oracle, shape ``(n,)``.
         prior: of the labels.
+        weights: how much each counts, shape ``(n,)``; all alike if not given.
 
     Returns:
         The noise.
@@ -129,13 +137,17 @@ def measured_noise(
     Example:
         >>> round(measured_noise("linear", [0.5, 0.75], [0.25, 0.75]).bias, 6)
         0.125
+        >>> round(measured_noise("linear", [0.5, 0.75], [0.25, 0.75], weights=[3, 1]).bias, 6)
+        0.1875
     """
     of = of_posterior(reward_fn).of_log_posterior
     require_probability("prior", prior)
     online, oracle = _posteriors(online, oracle)
+    shares = _shares(weights, len(online))
     log_p = math.log(prior)
     eps = of(np, np.log(online), log_p) - of(np, np.log(oracle), log_p)
-    return RewardNoise(float(eps.mean()), float(eps.var()))
+    bias = float(shares @ eps)
+    return RewardNoise(bias, float(shares @ (eps - bias) ** 2))
 
 
 def predicted_noise(
@@ -144,6 +156,7 @@ def predicted_noise(
     oracle: ArrayLike,
     prior: float = 0.1,
     bins: int = 20,
+    weights: ArrayLike | None = None,
 ) -> RewardNoise:
     """The same by the expansion (Eq. 5 and 6), from the moments of delta in bins of the oracle's.
 
@@ -156,6 +169,8 @@ def predicted_noise(
         oracle: posteriors by the oracle, shape ``(n,)``.
         prior: of the labels.
         bins: at most so many.
+        weights: how much each counts, shape ``(n,)``; all alike if not given. Bins then have
+            equal weight, as far as one sample does not have more.
 
     Returns:
         The noise.
@@ -168,17 +183,19 @@ def predicted_noise(
         raise ValueError(f"bins must be at least 1, got {bins}")
     online, oracle = _posteriors(online, oracle)
     order = np.argsort(oracle, kind="stable")
-    parts, weights = [], []
-    for part in np.array_split(order, min(bins, len(order))):
-        delta = online[part] - oracle[part]
-        moments = Moments(*(float(np.mean(delta**n)) for n in (1, 2, 3, 4)))
-        centre = float(np.clip(oracle[part].mean(), 1e-9, 1.0 - 1e-9))
+    shares = _shares(weights, len(order))
+    parts, of_parts = [], []
+    for part in _bins(order, bins, None if weights is None else shares):
+        delta, share = online[part] - oracle[part], shares[part].sum()
+        inside = shares[part] / share
+        moments = Moments(*(float(inside @ delta**n) for n in (1, 2, 3, 4)))
+        centre = float(np.clip(inside @ oracle[part], 1e-9, 1.0 - 1e-9))
         parts.append(taylor_noise(reward_fn, centre, moments, prior))
-        weights.append(len(part) / len(order))
-    bias = sum(w * part.bias for w, part in zip(weights, parts, strict=True))
+        of_parts.append(float(share))
+    bias = sum(w * part.bias for w, part in zip(of_parts, parts, strict=True))
     variance = sum(
         w * (part.variance + (part.bias - bias) ** 2)
-        for w, part in zip(weights, parts, strict=True)
+        for w, part in zip(of_parts, parts, strict=True)
     )
     return RewardNoise(bias, variance)
 
@@ -192,6 +209,29 @@ def _asymmetry(signs: Floats) -> Floats:
     """Squared distance between F(x) and 1 - F(-x), from the signs of a sample, largest first."""
     distance: Floats = np.sum(np.cumsum(signs, axis=-1) ** 2, axis=-1)
     return distance
+
+
+def _shares(weights: ArrayLike | None, count: int) -> Floats:
+    """Weights as shares of their sum."""
+    if weights is None:
+        return np.full(count, 1.0 / count)
+    w = np.asarray(weights, dtype=float)
+    if w.shape != (count,) or not np.all((w >= 0.0) & (w < np.inf)) or not w.sum() > 0.0:
+        raise ValueError(
+            f"weights must be {count} finite numbers, none of them negative and not all zero"
+        )
+    shares: Floats = w / w.sum()
+    return shares
+
+
+def _bins(order: NDArray[np.intp], bins: int, shares: Floats | None) -> list[NDArray[np.intp]]:
+    """Samples in order, cut into bins of equal number or, if they differ in it, of equal weight."""
+    if shares is None:
+        return np.array_split(order, min(bins, len(order)))
+    order = order[shares[order] > 0.0]
+    middle = np.cumsum(shares[order]) - 0.5 * shares[order]
+    number = np.minimum((bins * middle).astype(int), bins - 1)
+    return np.split(order, np.flatnonzero(np.diff(number)) + 1)
 
 
 def _posteriors(online: ArrayLike, oracle: ArrayLike) -> tuple[Floats, Floats]:

@@ -19,8 +19,9 @@ from stable_baselines3.common.vec_env import (
 
 from irrl.adapters.sb3 import Rewarded
 from irrl.adapters.sb3_replay import replay
-from irrl.adapters.sb3_vector import GymnasiumVecEnv
+from irrl.adapters.sb3_vector import GymnasiumVecEnv, join_options
 from irrl.envs import Skills, perceive
+from irrl.errors import UserError
 from irrl.reward_model import RewardModel
 from tests.adapters.worlds import (
     BOX,
@@ -460,3 +461,12 @@ def test_resets_with_the_next_step_need_environments_that_end_together():
     inner.step = lambda actions: (shown, np.zeros(2), some, np.zeros(2, bool), {})
     with pytest.raises(ValueError, match=r"AutoresetMode\.SAME_STEP"):
         venv.step(np.zeros((2, 2), np.float32))
+
+
+def test_options_that_differ_reach_environments_that_are_stepped_together():
+    assert join_options([{}, {}]) is None
+    same = {"where": [1, 2]}
+    assert join_options([same, same]) == {"where": [1, 2]}
+    assert join_options([{"code": 3}, {"code": 1}])["code"].tolist() == [3, 1]
+    with pytest.raises(UserError, match="must have the same names"):
+        join_options([{"code": 3}, {}])

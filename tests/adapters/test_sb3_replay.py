@@ -208,6 +208,14 @@ def test_arrays_of_another_buffer_are_refused():
         buffer.restore({name: a for name, a in arrays.items() if name != "labels"})
     with pytest.raises(ValueError, match="'actions' does not fit"):
         buffer.restore({**arrays, "actions": arrays["actions"].astype(np.float32)})
+    pos, _, size, n_envs = arrays["place"]
+    for place in ([size, 0, size, n_envs], [-1, 1, size, n_envs], [pos, 2, size, n_envs], [pos]):
+        with pytest.raises(ValueError, match="place"):
+            buffer.restore({**arrays, "place": np.array(place)})
+    with pytest.raises(ValueError, match="out of range"):
+        buffer.restore({**arrays, "labels": arrays["labels"] + 99})
+    with pytest.raises(ValueError, match="'rewards' must be finite"):
+        buffer.restore({**arrays, "rewards": np.full_like(arrays["rewards"], np.inf)})
 
 
 # --- what is refused ---

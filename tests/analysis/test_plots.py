@@ -1,6 +1,10 @@
 import numpy as np
+import pytest
+from matplotlib.figure import Figure
 
 from irrl.analysis import plots
+from irrl.analysis.compare import BASELINE
+from irrl.analysis.stats import mean_estimate
 from irrl.noise import DeltaNoise
 from irrl.rewards import REWARDS
 
@@ -28,3 +32,59 @@ def test_the_noise_figure_draws_exact_and_expanded():
     figure = plots.plot_noise_theory(["linear", "log"], DeltaNoise(), prior=0.1)
     bias = figure.axes[0]
     assert len([line for line in bias.lines if line.get_linestyle() == "-"]) == 2
+
+
+# --- learning curves: bands are the tables' intervals ---
+
+STEPS = np.array([0.0, 10.0, 20.0])
+
+
+def drawn(curves, bounds=(0.0, 100.0)):
+    axes = Figure().subplots()
+    plots.plot_curves(axes, curves, bounds)
+    return axes
+
+
+def test_a_band_is_the_interval_of_the_mean_within_the_range():
+    values = np.array(
+        [[1.0, 50.0, 99.0], [0.0, 52.0, 100.0], [9.0, 60.0, 100.0], [0.0, 40.0, 95.0]]
+    )
+    axes = drawn({"linear": (STEPS, values)})
+    (band,) = axes.collections
+    corners = band.get_paths()[0].vertices
+    for step, column in zip(STEPS, values.T, strict=True):
+        interval = mean_estimate(column).within(0.0, 100.0)
+        ends = corners[corners[:, 0] == step, 1]
+        assert (ends.min(), ends.max()) == pytest.approx((interval.low, interval.high))
+    assert corners[:, 1].min() == 0.0 and corners[:, 1].max() == 100.0
+    assert len(axes.lines) == 1 and axes.get_title() == "mean and 95 % interval, 4 seeds"
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 3])
+def test_few_seeds_are_drawn_one_by_one(seeds):
+    values = np.arange(3.0 * seeds).reshape(seeds, 3)
+    axes = drawn({"linear": (STEPS, values)})
+    assert not axes.collections
+    mean, *each = [line.get_ydata().tolist() for line in axes.lines]
+    assert mean == values.mean(axis=0).tolist()
+    assert each == (values.tolist() if seeds > 1 else [])
+
+
+def test_of_a_scripted_baseline_only_the_mean_is_drawn():
+    axes = drawn({"stay" + BASELINE: (STEPS, np.ones((5, 3)))})
+    assert len(axes.lines) == 1 and not axes.collections
+
+
+@pytest.mark.parametrize(
+    ("seeds", "text"),
+    [
+        ([], "scripted baselines"),
+        ([1, 1], "1 seed"),
+        ([3, 3], "mean and each of 3 seeds"),
+        ([1, 3], "mean and each of 1/3 seeds"),
+        ([5], "mean and 95 % interval, 5 seeds"),
+        ([3, 6], "mean and 95 % interval, or each seed, 3/6 seeds"),
+    ],
+)
+def test_a_figure_says_what_it_draws(seeds, text):
+    assert plots.what_is_drawn(seeds) == text

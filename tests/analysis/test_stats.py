@@ -5,20 +5,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from irrl.analysis.ranges import range_in, range_of
 from irrl.analysis.stats import (
     area_under_curve,
     bootstrap_estimate,
     interquartile_mean,
+    mean_band,
     mean_estimate,
     permutation_test,
     probability_of_improvement,
-    range_of,
     reached_estimate,
     short_number,
     steps_to,
     stratified_estimate,
     t_quantile,
 )
+from irrl.tasks import find_task, make_config
 
 seeds = st.lists(st.integers(-20, 20).map(float), min_size=1, max_size=5)
 
@@ -58,10 +60,27 @@ def test_bootstrap_estimates_are_reproducible():
 
 
 def test_one_seed_has_no_interval():
-    assert mean_estimate([3.0]) == (3.0, None, None, 1)
-    assert bootstrap_estimate([3.0]) == (3.0, None, None, 1)
+    assert mean_estimate([3.0]) == (3.0, None, None, 1, ())
+    assert bootstrap_estimate([3.0]) == (3.0, None, None, 1, ())
     assert str(mean_estimate([3.0])) == "3.0"
-    assert str(mean_estimate([3.0, 3.0])) == "3.0 [3.0, 3.0]"
+
+
+def test_few_seeds_are_shown_one_by_one():
+    assert str(mean_estimate([1.0, 3.0])) == "2.0 (1.0, 3.0)"
+    assert str(mean_estimate([4.0, 1.0, 2.5])) == "2.5 (4.0, 1.0, 2.5)"
+    assert str(mean_estimate([3.0, 3.0])) == "3.0"  # said once
+    assert str(mean_estimate([1.0, 2.0, 3.0, 4.0])) == "2.5 [0.4, 4.6]"
+    assert mean_estimate([4.0, 1.0, 2.5]).spread == (1.0, 4.0)
+    four = mean_estimate([1.0, 2.0, 3.0, 4.0])
+    assert four.spread == (four.low, four.high) and mean_estimate([3.0]).spread == (3.0, 3.0)
+
+
+@given(st.lists(st.lists(st.floats(0, 100), min_size=4, max_size=4), min_size=4, max_size=6))
+def test_a_band_is_the_interval_of_the_table_at_each_step(curves):
+    low, high = mean_band(curves, 0.0, 100.0)
+    for step, values in enumerate(np.transpose(curves)):
+        interval = mean_estimate(values).within(0.0, 100.0)
+        assert (low[step], high[step]) == pytest.approx((interval.low, interval.high))
 
 
 # --- over tasks ---
@@ -181,10 +200,12 @@ def test_seeds_that_never_arrive_count_as_the_latest():
     assert reached_estimate([3.0, None, 2.0]) == (3.0, 2.0, None, 2, 3)
     assert reached_estimate([3.0, None, None]).median is None
     assert reached_estimate([3.0, None]).median is None
-    assert str(reached_estimate([3000.0, None, 2000.0])) == "3k [2k, never] (2 of 3)"
+    assert str(reached_estimate([3000.0, None, 2000.0])) == "2k, 3k, never (2 of 3)"
     assert str(reached_estimate([None])) == "never (0 of 1)"
     assert str(reached_estimate([3.0, None, None])) == "never for most (1 of 3)"
     assert str(reached_estimate([5.0])) == "5 (1 of 1)"
+    assert str(reached_estimate([5.0, 4.0])) == "4, 5 (2 of 2)"
+    assert str(reached_estimate([5.0, 4.0, 7.0, 6.0])) == "5.5 [4, 7] (4 of 4)"
     with pytest.raises(ValueError, match="steps"):
         reached_estimate([])
 
@@ -227,5 +248,24 @@ def test_an_interval_stays_in_the_range_of_its_quantity():
     assert mean_estimate([0.0, 1.0]).within(*range_of("n_skills_greedy")).low == 0.0
     assert range_of("share_clipped") == (0.0, 1.0)
     assert range_of("reward_mean") == (-math.inf, math.inf)
+    assert range_of("discriminator_posterior") == (0.0, 1.0)
+    assert range_of("discriminator_log_posterior") == (-math.inf, math.inf)
     alone = mean_estimate([3.0])
     assert alone.within(0.0, 1.0) == alone
+
+
+@pytest.mark.parametrize(
+    ("task", "preset", "metric", "most"),
+    [
+        ("skills", "fast", "cells_reached", 104.0),
+        ("skills", "fast", "n_skills_greedy", 97.6),
+        ("skills", "small-map", "cells_reached", 23.0),
+        ("digits", "fast", "glimpses", 18.0),
+        ("counting", "fast", "moves", 6.0),
+        ("gym", "fast", "n_skills", 32.0),
+        ("gym", "perception", "accuracy_percent", 100.0),
+    ],
+)
+def test_there_are_no_more_than_there_are(task, preset, metric, most):
+    found = range_in(find_task(task), make_config(task, preset), metric)
+    assert found == (0.0, pytest.approx(most, abs=0.05))

@@ -240,7 +240,7 @@ def test_a_report_says_what_it_leaves_out(smoke_run, tmp_path, capsys):
 
 
 def test_no_picture_but_a_picture_gets_into_a_report(smoke_run, tmp_path):
-    from irrl.report.pages import noise_section
+    from irrl.report.noise import noise_section
 
     record = {"command": "irrl noise measure", "runs": {}}
     (tmp_path / "noise.json").write_text(json.dumps(record))

@@ -18,20 +18,27 @@ from tests.fuzz.bench import attempt, cases, make_bench
 from tests.fuzz.oracle import BreachError
 from tests.helpers.command import REPOSITORY, irrl_command
 from tests.helpers.runs import run_in
+from tests.tasks.gym.small import SMALL
 
 BATCH = 100
+KINDS = {  # of runs: a task, perhaps what of it, and settings
+    "skills": {},
+    "digits": {},
+    "counting": {},
+    **{f"gym {name}": settings for name, settings in SMALL.items()},
+}
 SCENES = ("--train", "64", "--eval", "32", "--resolution", "32", "--workers", "1")
 
 
 def benches(tasks, place):
-    for task in tasks:
-        chosen = {}
+    for name in [name for name in KINDS if name.split()[0] in tasks]:
+        task, chosen = name.split()[0], dict(KINDS[name])
         if task == "counting":
             done = irrl_command("data", "scenes", *SCENES, "--out", place / "scenes")
             assert done.returncode == 0, done.stderr
             chosen = {"scenes": str(place / "scenes")}
-        runs = [run_in(place / f"{task}-{n}", task, seed=n, **chosen).folder for n in (0, 1)]
-        yield task, make_bench(task, *runs, place / f"bench-{task}")
+        runs = [run_in(place / f"{name}-{n}", task, seed=n, **chosen).folder for n in (0, 1)]
+        yield name, make_bench(task, *runs, place / f"bench-{name}")
     for config in sorted((REPOSITORY / "zoo").glob("*/config.json")):
         task, run = json.loads(config.read_text())["task"], config.parent
         if task in tasks:
@@ -70,7 +77,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=0, help="of the first batch")
-    parser.add_argument("--tasks", default="skills,digits,counting")
+    parser.add_argument("--tasks", default="skills,digits,counting,gym")
     options = parser.parse_args()
     ran, codes, wrong = Counter(), Counter(), {}
 

@@ -34,9 +34,10 @@ def make_bench(task, run, fine, place, goes_on=True):
     stopped = copy_of(run, place / "stopped")
     (stopped / "summary.json").unlink()
     paths = checkpoint_paths(stopped / "checkpoints")
-    for path in paths[len(paths) // 2 + 1 :]:
+    middle = (len(paths) - 1) // 2
+    for path in paths[middle + 1 :]:
         shutil.rmtree(path)
-    (stopped / "checkpoints" / "last").write_text(paths[len(paths) // 2].name + "\n")
+    (stopped / "checkpoints" / "last").write_text(paths[middle].name + "\n")
     expected = {
         "task": task,
         "metrics": (run / "metrics.jsonl").read_bytes(),

@@ -3,6 +3,7 @@ import pytest
 from tests.fuzz.bench import make_bench
 from tests.helpers.runs import run_in
 from tests.tasks.counting.conftest import counting_run, scenes_folder  # noqa: F401
+from tests.tasks.gym.small import SMALL
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +25,10 @@ def counting_bench(counting_run, scenes_folder, tmp_path_factory):  # noqa: F811
     place = tmp_path_factory.mktemp("fuzz-counting")
     fine = run_in(place / "other", "counting", seed=1, scenes=str(scenes_folder)).folder
     return make_bench("counting", counting_run, fine, place / "bench")
+
+
+@pytest.fixture(scope="session", params=SMALL)
+def environment_bench(request, tmp_path_factory):
+    place, settings = tmp_path_factory.mktemp("fuzz-environment"), SMALL[request.param]
+    runs = [run_in(place / str(n), "gym", seed=n, **settings).folder for n in (0, 1)]
+    return make_bench("gym", *runs, place / "bench")

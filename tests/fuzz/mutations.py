@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 HOSTILE = (
     None, True, -1, 0, 1, 0.5, -0.0, 1e308, "", "x", "NaN", "\ud800", "a\x00b", "../../etc", [], {},
-    [None], [[]], {"a": []}, 10**40, -(10**40), 10**400, 2**63, float("nan"), float("inf"),
+    [None], [[]], {"a": []}, 10**40, -(10**40), 10**400, 2**63, 10**9, float("nan"), float("inf"),
     "x" * 5000, list(range(2000)), ["deep"],
 )  # fmt: skip
 DTYPES = ("F8_E4M3", "F8_E5M2", "BF16", "F4", "F16", "F64", "I8", "U64", "BOOL", "C64", "X", "")
@@ -171,11 +171,14 @@ def with_header(content, place, value):
 
 
 def with_floats(content, place, value):
-    """Arrays with four bytes that are NaN, infinite, or of another number."""
+    """Arrays with four bytes that are NaN, infinite, negative, large, or of another number."""
     size = 8 + int.from_bytes(content[:8], "little")
     at = size + 4 * (place % ((len(content) - size) // 4))
-    four = (b"\x00\x00\xc0\x7f", b"\x00\x00\x80\x7f", b"\xff\xff\xff\xff", b"\x01\x02\x03\x04")
-    return content[:at] + four[value % 4] + content[at + 4 :]
+    four = (
+        b"\x00\x00\xc0\x7f", b"\x00\x00\x80\x7f", b"\xff\xff\xff\xff", b"\x01\x02\x03\x04",
+        b"\x00\x00\x80\xbf", b"\x99\x76\x96\x7e",
+    )  # fmt: skip
+    return content[:at] + four[value % len(four)] + content[at + 4 :]
 
 
 def with_byte(content, place, value):

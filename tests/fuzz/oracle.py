@@ -10,7 +10,8 @@ import warnings
 
 from irrl.cli.main import main
 
-SECONDS = 20
+SECONDS = 20  # of the processor: other work on this machine does not count
+PATIENCE = 120  # seconds by the clock, for what only waits
 BYTES = 1 << 30
 
 # fmt: off
@@ -48,8 +49,9 @@ def too_long(signum, frame):
 def run_command(arguments):
     """Exit code, standard output and error of a command in this process, within the limits."""
     out, err = io.StringIO(), io.StringIO()
-    before = signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(SECONDS)
+    before = [(sign, signal.signal(sign, too_long)) for sign in (signal.SIGPROF, signal.SIGALRM)]
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.alarm(PATIENCE)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         with (
@@ -65,8 +67,10 @@ def run_command(arguments):
     except TooLongError:
         raise BreachError(f"more than {SECONDS} s") from None
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for sign, handler in before:
+            signal.signal(sign, handler)
     grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak)
     if grown > BYTES:
         raise BreachError(f"{grown} bytes of memory")
@@ -108,7 +112,11 @@ def check(verb, run, fine, out, decoy, expected, same_numbers=True):
     if decoy.read_bytes() != secret:
         raise BreachError("a file outside was changed")
     after = content_of(both)
-    if after != before and not (code == 0 and verb in ("resume", "go on")):
+    # Numbers that are large, and whose digest is right, can be trained on: that is told, too.
+    went_on = verb in ("resume", "go on") and (
+        code == 0 or ("diverged" in told and not same_numbers)
+    )
+    if after != before and not went_on:
         changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
         raise BreachError(f"files were changed: {changed}")
     if code == 0 and same_numbers:

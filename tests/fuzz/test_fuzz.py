@@ -23,6 +23,7 @@ def test_what_is_not_damaged_is_shown(skills_bench, verb):
 @settings(max_examples=50, **FIXED)
 @given(case=cases)
 @example(case=("go on", Mutation("kind", 3, 0, False)))  # metrics.jsonl linked to another file
+@example(case=("go on", Mutation("floats", 821, 821, True)))  # so large that training diverges
 def test_damaged_folders_of_skills(skills_bench, case):
     assert attempt(skills_bench, *case) in (0, 2)
 
@@ -37,6 +38,12 @@ def test_damaged_folders_of_digits(digits_bench, case):
 @given(case=cases)
 def test_damaged_folders_of_counting(counting_bench, case):
     assert attempt(counting_bench, *case) in (0, 2)
+
+
+@settings(max_examples=5, **FIXED)
+@given(case=cases)
+def test_damaged_folders_of_an_environment(environment_bench, case):
+    assert attempt(environment_bench, *case) in (0, 2)
 
 
 def test_the_oracle_notices_what_is_wrong(skills_bench, monkeypatch):

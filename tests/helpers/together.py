@@ -30,14 +30,14 @@ def by_torchrun(*arguments):
     return result.stderr
 
 
-def start_by_hand(first, second, environment_of_second=()):
+def start_by_hand(first, second, environment_of_second=(), program=("-m", "irrl")):
     """Two processes that know each other, without `torchrun`; arguments for each."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     return [
         subprocess.Popen(
-            [sys.executable, "-m", "irrl", *map(str, arguments)],
+            [sys.executable, *program, *map(str, arguments)],
             env={
                 **os.environ, **LOOPBACK, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
                 "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", **dict(more),

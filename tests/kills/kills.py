@@ -4,6 +4,7 @@ A child of this process trains; an audit hook counts what it does to the files o
 ends it by SIGKILL before the one that was asked for. So a kill costs no start of Python.
 """
 
+import importlib
 import os
 import signal
 import time
@@ -69,7 +70,8 @@ def whole_run(folder, task, settings):
 
 
 def warm_up(config):
-    """Load here what is compiled, so that each child has it; PyTorch would not survive a fork."""
+    """Load here what each child needs; PyTorch survives a fork only as long as it did nothing."""
+    importlib.import_module(f"irrl.tasks.{config.task}.train")
     if config.task == "skills":
         find_task(config.task).prepare(config, None)
 

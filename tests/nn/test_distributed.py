@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -88,6 +89,35 @@ def test_an_error_of_one_ends_both_and_is_told_once(mnist_cache, tmp_path):
     (error,) = spoken(told[1])
     assert not spoken(told[0]) and error.startswith("irrl: error: ") and "MNIST" in error
     assert not (tmp_path / "run").exists()
+
+
+THREADS_LEFT = """
+import os, sys
+from irrl.nn.distributed import joined
+
+try:
+    with joined() as world:
+        import torch.distributed.nn.functional  # as PyTorch does by itself, with its compiler
+        assert world.gather(world.rank) == [0, 1] and len(os.listdir("/proc/self/task")) > 1
+        if sys.argv[1] == "error":
+            raise KeyError
+        if sys.argv[1] == "stop":
+            raise KeyboardInterrupt
+except (KeyError, KeyboardInterrupt):
+    pass
+del world
+tasks = os.listdir("/proc/self/task")
+names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in tasks]
+sys.exit(", ".join(names) if len(names) > 1 else 0)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+@pytest.mark.parametrize("end", ["done", "error", "stop"])
+def test_threads_of_the_group_end_before_python_does(end):
+    """One that still holds a tensor when Python ends aborts the process, now and then."""
+    codes, told = ends_of(start_by_hand([end], [end], program=("-c", THREADS_LEFT)))
+    assert codes == [0, 0], told
 
 
 # --- without processes ---

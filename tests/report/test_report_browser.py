@@ -5,6 +5,7 @@ import shutil
 import pytest
 from playwright.sync_api import sync_playwright
 
+from irrl.analysis.stats import mean_estimate
 from tests.helpers.browser import find_browser
 from tests.helpers.command import irrl_command
 
@@ -13,12 +14,14 @@ COLOURS = {"clipped-linear": "rgb(0, 114, 178)", "clipped-log": "rgb(230, 159, 0
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """The page of two rewards and two seeds; the name of the folder is a trap for HTML."""
+    """The page of four seeds of one reward and two of another; the folder's name is a trap."""
     folder = tmp_path_factory.mktemp("report")
     out = folder / "<img src=x onerror=alert(1)>"
     result = irrl_command("compare", "skills", "--preset", "smoke", "--rewards", ",".join(COLOURS),
-                          "--seeds", "2", "--workers", "1", "--out", out)  # fmt: skip
+                          "--seeds", "4", "--workers", "1", "--out", out)  # fmt: skip
     assert result.returncode == 0, result.stderr
+    for seed in (2, 3):
+        shutil.rmtree(out / "clipped-log" / f"seed-{seed}")
     result = irrl_command("report", out, "-o", folder / "report.html")
     assert result.returncode == 0, result.stderr
     shutil.rmtree(out)  # the page needs nothing beside it
@@ -101,9 +104,9 @@ def test_switching_a_reward_off_removes_its_line(page):
 
 
 def test_seeds_smoothing_and_metric(page):
-    assert thin_lines(page) == 0
+    assert thin_lines(page) == 2  # few seeds are always shown
     page.locator('[data-control="seeds"]').first.check()
-    assert thin_lines(page) == 4
+    assert thin_lines(page) == 6
 
     path = page.locator("#chart-0 path.js-line").last
     before = path.get_attribute("d")
@@ -121,7 +124,7 @@ def test_pointing_at_a_curve_shows_its_seeds(page):
     place = page.evaluate(
         """() => {
              const chart = document.getElementById("chart-0");
-             const trace = chart.data.find(t => t.meta === "clipped-log");
+             const trace = chart.data.find(t => t.meta === "clipped-linear");
              const box = chart.getBoundingClientRect(), layout = chart._fullLayout;
              return [box.left + layout._size.l + layout.xaxis.d2p(trace.x[2]),
                      box.top + layout._size.t + layout.yaxis.d2p(trace.y[2])];
@@ -129,10 +132,27 @@ def test_pointing_at_a_curve_shows_its_seeds(page):
     )
     page.mouse.move(*place)
     page.wait_for_selector("#chart-0 .hoverlayer .hovertext")
-    assert "clipped-log" in page.locator("#chart-0 .hoverlayer").text_content()
-    wait_until(page, lambda: thin_lines(page) == 2)
+    assert "clipped-linear" in page.locator("#chart-0 .hoverlayer").text_content()
+    wait_until(page, lambda: thin_lines(page) == 6)
     page.mouse.move(5, 5)
-    wait_until(page, lambda: thin_lines(page) == 0)
+    wait_until(page, lambda: thin_lines(page) == 2)
+
+
+def test_bands_are_the_intervals_of_the_tables(page):
+    """A t interval of the mean, clipped to what the metric can be; none of few seeds."""
+    (linear, log), study = page.evaluate("""() => [STUDIES[0].groups.map(g => g), STUDIES[0]]""")
+    banded = {g["label"]: g for g in (linear, log)}
+    assert banded["clipped-log"]["reach"] is None
+    low, high = study["ranges"]["n_skills"]
+    traces = page.evaluate(
+        """() => document.getElementById("chart-0").data
+             .filter(t => t.line && t.line.width === 0).map(t => Array.from(t.y))"""
+    )
+    seeds = banded["clipped-linear"]["values"]["n_skills"]
+    wanted = [mean_estimate(values).within(low, high) for values in zip(*seeds, strict=True)]
+    assert traces[0] == pytest.approx([e.low for e in wanted], abs=1e-6)
+    assert traces[1] == pytest.approx([e.high for e in wanted], abs=1e-6)
+    assert len(traces) == 2
 
 
 def test_a_phone_shows_it_without_scrolling_sideways(page):

@@ -5,18 +5,21 @@ import math
 import re
 import shutil
 import sys
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from irrl.analysis.authors import Beside
 from irrl.analysis.compare import BASELINE, ORACLE, group_by_reward
 from irrl.analysis.plots import colour_of
-from irrl.analysis.stats import Estimate, mean_estimate
+from irrl.analysis.stats import mean_estimate
 from irrl.cli.main import main
 from irrl.report import pages, studies
-from irrl.report.html import Page, Picture, Section, Table, render
+from irrl.report.html import Page, Picture, Section, Table, _cells, render
 from irrl.runs.run import Run
 from irrl.tasks import find_task, make_config, open_run
-from irrl.tasks.contract import Anchor
+from irrl.tasks.published import Anchor
 from irrl.tasks.registry import all_tasks
 from tests.helpers.command import failing
 from tests.helpers.runs import run_in
@@ -52,25 +55,6 @@ def test_the_map_of_a_file_is_named_and_not_drawn(tmp_path):
     assert studies.set_up_of(run_of(map=str(tmp_path / "map.txt"))) == "fast, map of its own"
 
 
-@pytest.mark.parametrize(
-    ("run", "text"),
-    [
-        (run_of(), "85-90"),
-        (run_of(reward="disdain"), "87-93"),
-        (run_of(preset="small-map"), None),  # another map has another answer
-        (run_of(preset="visits"), None),  # and a bonus is another method
-        (run_of(reward="power-2"), None),
-        (run_of("digits"), "89.8"),
-        (run_of("digits", model="dt-ram", reward="accuracy"), "74.6"),
-        (run_of("digits", placement="uniform"), None),
-        (run_of("counting"), "91.4"),
-    ],
-)
-def test_the_authors_numbers_apply_where_the_task_is_theirs(run, text):
-    anchor = studies.anchor_of(find_task(run.task), run.settings["reward"], run)
-    assert (anchor and anchor.text) == text
-
-
 def test_the_authors_curves_are_cut_where_ours_end():
     ram = find_task("digits").published["ram"]
     assert ram.curve_up_to("clipped-linear", 250) == ([100, 200], [47.3, 56.9])
@@ -87,35 +71,34 @@ def test_the_authors_curves_are_cut_where_ours_end():
 
 
 @pytest.mark.parametrize(
-    ("found", "text"),
+    ("cell", "kind"),
     [
-        (Estimate(95.0, 91.0, 99.0, 5), "above by 5.0"),
-        (Estimate(91.0, 89.0, 93.0, 5), "reached"),
-        (Estimate(86.0, 80.0, 92.0, 5), "reached"),
-        (Estimate(84.0, 80.0, 88.0, 5), "below by 1.0, within the interval"),
-        (Estimate(80.0, 79.0, 81.0, 5), "below by 5.0"),
-        (Estimate(80.0, None, None, 1), "below by 5.0"),
-        (Estimate(90.1, None, None, 1), "above by 0.1"),
+        ("agrees", "good"),
+        ("89.6 by then: agrees", "good"),
+        ("above by 16.3", None),  # above the authors is no reproduction either
+        ("below by 5.0", "bad"),
+        ("80.1 by then: below by 5.0", "bad"),
+        ("below by 1.0, within the spread", None),
+        ("-", None),
+        ("agrees to nothing", None),
     ],
 )
-def test_verdicts_follow_from_the_numbers(found, text):
-    assert studies.verdict(found, Anchor("85-90", 85.0, 90.0)) == text
+def test_only_what_agrees_is_green(cell, kind):
+    text = _cells(["reward", cell])
+    assert (re.findall(r'class="(\w+)"', text) or [None])[0] == kind
 
 
-def test_no_number_no_verdict():
-    assert studies.verdict(Estimate(1.0, None, None, 1), None) == "-"
+def test_the_share_of_the_authors_numbers_is_of_the_same_training():
+    def study(variant, verdict):
+        task = find_task(variant)
+        curves = {task.primary.name: (np.array([0.0, 100.0]), np.array([[0.0, 60.0]] * 2))}
+        theirs = Beside("40", Anchor("40", 39.0, 41.0), "half of it", 50.0, True)
+        row = SimpleNamespace(label="a", verdict=verdict, theirs=theirs)
+        return SimpleNamespace(task=task, variant=variant, rows=[row], curves={"a": curves})
 
-
-def test_the_order_is_told_with_its_p():
-    anchors = {"a": Anchor("9", 9, 9), "b": Anchor("5", 5, 5), "c": Anchor("~9", 8.5, 9.5)}
-    finals = {"a": [9.0, 9.1, 9.2], "b": [5.0, 5.1, 5.2], "c": [7.0, 7.1, 7.2]}
-    told = studies.order_verdict(finals, anchors)  # a and c are not told apart by the authors
-    assert told == "order as in the paper: yes (all 2 pairs, largest p = 0.05)"
-    unsure = {**finals, "b": [5.0, 5.1, 9.15]}
-    assert "yes in the means, but not beyond chance" in studies.order_verdict(unsure, anchors)
-    told = studies.order_verdict({**finals, "b": [8.0, 8.1, 8.2]}, anchors)
-    assert told == "order as in the paper: no (1 of 2 pairs; b above c)"
-    assert studies.order_verdict(finals, {"a": anchors["a"]}) is None
+    both = [study("skills", "below by 9.0"), study("counting", "below by 9.0")]
+    assert studies.share_of_authors(both, "a").value == pytest.approx(30.0 / 40.0)
+    assert studies.share_of_authors([both[0], study("counting", "-")], "a") is None
 
 
 # --- parts of a page ---
@@ -180,6 +163,12 @@ def test_a_report_tells_what_the_run_folders_hold(skills, tmp_path, capsys):
     assert linear["steps"] == [row["step"] for row in runs[0].rows()]
     shown = [float(f"{row['n_skills']:.5g}") for row in runs[1].rows()]
     assert linear["values"]["n_skills"][1] == shown
+    assert linear["reach"] is None and first["caption"].startswith("Mean and each of 2 seeds")
+    assert first["ranges"] == {
+        "n_skills": [0.0, pytest.approx(21.4, abs=0.05)],
+        "cells_reached": [0.0, 23.0],
+    }
+    assert "uthors" not in text.split('id="data"')[0]  # nobody's number beside a smoke run
     assert len(second["groups"]) == 1 and len(second["groups"][0]["values"]["n_skills"]) == 1
     assert text.count('<img src="data:image/png;base64,') == 2
     assert "http://" not in text.split('id="data"')[0]
@@ -207,20 +196,26 @@ def test_a_picture_that_cannot_be_made_is_told_in_its_place(
 
 def test_measured_noise_is_found_or_named(skills, tmp_path, capsys):
     folder = shutil.copytree(skills / "other", tmp_path / "runs" / "run").parent
-    delta = dict.fromkeys(("mean", "std", "skewness", "p_zero_mean", "p_symmetric"), 0.25)
+    delta = dict.fromkeys(("mean", "std", "skewness", "p_zero_mean"), 0.25)
+    delta |= {"p_symmetric": 1 / 201, "resamples": 200}
     rewards = dict.fromkeys(("bias", "predicted_bias", "std", "predicted_std"), 0.125)
     found = {
         "delta": [{"step": 3, "samples": 100, **delta}],
         "rewards": [{"step": 3, "reward": "log", **rewards}],
     }
-    record = {"command": "irrl noise measure x", "commit": "abc", "runs": {"a run": found}}
+    oracle = {"run": "a judge", "accuracy_percent": 87.55, "test_accuracy_percent": 86.0}
+    runs = {"a run": found, "another": found}  # of the same numbers, which are told once
+    record = {"command": "irrl noise measure x", "commit": "abc", "oracle": oracle, "runs": runs}
     (folder / "digits-noise.json").write_text(json.dumps(record))
     output = tmp_path / "report.html"
     assert main(["report", str(folder), "-o", str(output)]) == 0
     text = output.read_text()
     assert "Discriminator noise (digits-noise.json)" in text
     assert "there is no digits-noise.png beside it" in text
-    assert "<td>0.25</td>" in text and "<td>0.125</td>" in text
+    assert "<td>0.250</td>" in text and "<td>0.125</td>" in text
+    assert text.count("<td>&lt;= 0.005</td>") == 1
+    assert '<th scope="row">a run, another</th>' in text
+    assert "The oracle, a judge: accuracy 87.5 %; test accuracy 86.0 %." in text
 
     (tmp_path / "bad.json").write_text('{"runs": 3}')
     named = ("report", skills, "--noise", tmp_path / "bad.json", "-o", tmp_path / "x.html")

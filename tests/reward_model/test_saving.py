@@ -1,4 +1,5 @@
 import json
+import os
 import pickle
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 from gymnasium.spaces import Box
 from safetensors.numpy import save_file
 
-from irrl.reward_model import RewardModel
+from irrl.reward_model import RewardModel, saving
 from tests.reward_model.episodes import Plain, episode, fed, same, small_model, weights
 
 WAYS = {
@@ -134,6 +135,7 @@ ARRAYS = {
     "label_counts": lambda a: a[:-1],
     "store.labels": lambda a: a + 7,
     "store.lengths": lambda a: a * 0,
+    "held_out.lengths": lambda a: a + np.array([1 << 62, 1 << 62, 1 << 62, 1 << 62, *a[4:] * 0]),
     "held_out.observations.observation": lambda a: a.astype(float),
     "members.0.head.0.weight": lambda a: a[:, :1],
     "adam.exp_avg.members.0.head.0.weight": lambda a: a[:, :1],
@@ -164,13 +166,15 @@ def test_damaged_arrays_are_refused_and_nothing_is_lost(name, missing):
         lambda s: {**s, "counts": [1]},
         lambda s: {**s, "counts": [1, -1, 0]},
         lambda s: {**s, "labels": "three"},
+        lambda s: {**s, "labels": 10**40},
+        lambda s: {**s, "settings": {**s["settings"], "width": 10**9}},
         lambda s: [],
     ],
 )
 def test_damaged_headers_are_refused_in_one_line(change, tmp_path):
     arrays, state = trained().to_checkpoint()
     path = tmp_path / "model"
-    save_file(arrays, path, {"irrl": json.dumps(change(state))})
+    saving.write(path, arrays, change(state))
     with pytest.raises(ValueError, match=str(path)) as caught:
         RewardModel.load(path)
     assert "\n" not in str(caught.value)
@@ -188,6 +192,11 @@ def _flipped(path):
     path.write_bytes(content)
 
 
+def _of_unknown_type(path):
+    trained().save(path)
+    path.write_bytes(path.read_bytes().replace(b'"dtype":"F32"', b'"dtype":"F4" ', 1))
+
+
 FOREIGN = {
     "missing": lambda path: None,
     "empty": lambda path: path.write_bytes(b""),
@@ -196,6 +205,9 @@ FOREIGN = {
     "cut": _cut,
     "flipped": _flipped,
     "folder": lambda path: path.mkdir(),
+    "pipe": lambda path: os.mkfifo(path),
+    "deep": lambda path: save_file({"a": np.zeros(2)}, path, {"irrl": "[" * 5000 + "]" * 5000}),
+    "of an unknown type": _of_unknown_type,
     "other tensors": lambda path: save_file({"a": np.zeros(2)}, path),
     "other header": lambda path: save_file({"a": np.zeros(2)}, path, {"irrl": "no json"}),
 }
@@ -220,3 +232,20 @@ def test_a_file_holds_no_code_and_replaces_another_whole(tmp_path):
     header = json.loads(path.read_bytes()[8 : 8 + size])
     state = json.loads(header["__metadata__"]["irrl"])
     assert state["labels"] == 3 and set(header) - {"__metadata__"} == set(model.to_checkpoint()[0])
+
+
+@pytest.mark.parametrize("place", [-1, -300, 0.5, 0.9])
+def test_one_byte_that_is_another_is_noticed(place, tmp_path):
+    path = tmp_path / "model"
+    trained().save(path)
+    content = bytearray(path.read_bytes())
+    content[int(place * len(content)) if isinstance(place, float) else place] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="was altered"):
+        RewardModel.load(path)
+
+
+def test_a_link_to_a_model_is_as_good_as_it(tmp_path):
+    trained().save(tmp_path / "model")
+    (tmp_path / "link").symlink_to("model")
+    assert_same(RewardModel.load(tmp_path / "link"), RewardModel.load(tmp_path / "model"))

@@ -10,8 +10,10 @@ from irrl.runs.checkpoint import (
     checkpoint_paths,
     last_checkpoint,
     load_checkpoint,
+    remove_checkpoint,
     save_checkpoint,
 )
+from irrl.runs.files import remove_leftovers
 
 
 def make(step=5):
@@ -83,3 +85,14 @@ def test_a_scalar_stays_a_scalar_and_a_transposed_array_keeps_its_values(tmp_pat
     arrays = load_checkpoint(path).arrays
     assert arrays["step"].shape == () and arrays["step"] == 3.0
     np.testing.assert_array_equal(arrays["t"], table)
+
+
+def test_what_a_kill_leaves_of_a_removal_is_found_and_removed(tmp_path, monkeypatch):
+    for step in (5, 9):
+        save_checkpoint(tmp_path, make(step))
+    monkeypatch.setattr("shutil.rmtree", lambda path: None)
+    remove_checkpoint(tmp_path / "000000000005")
+    monkeypatch.undo()
+    assert [int(path.name) for path in checkpoint_paths(tmp_path)] == [9]
+    remove_leftovers(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["000000000009", LAST]

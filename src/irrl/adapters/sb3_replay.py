@@ -19,6 +19,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from irrl.adapters.sb3 import Rewarded
 from irrl.errors import UserError
+from irrl.reward_model.labels import require_in_range
 from irrl.reward_model.payment import payments
 from irrl.reward_model.spaces import Parts
 
@@ -147,9 +148,10 @@ class RelabellingBuffer(ReplayBuffer):
         found = np.zeros(len(rows))
         if which.any():
             model = self.link.follow().model
-            seen = {n: a[places[which], envs[which]][None] for n, a in self.judged.items()}
-            log_probs = model.judge(model.judge.to_tensors(seen))[:, 0]
-            found[which] = model.potential(log_probs, self.labels[rows[which], envs[which]])
+            seen = {n: a[places[which], envs[which]] for n, a in self.judged.items()}
+            tensors = model.judge.to_tensors({n: a[None] for n, a in seen.items()})
+            labels = self.labels[rows[which], envs[which]]
+            found[which] = model.potential(model.judge(tensors)[:, 0], labels, seen)
         return found
 
     # --- to and from a checkpoint ---
@@ -163,7 +165,11 @@ class RelabellingBuffer(ReplayBuffer):
         """Become what `to_arrays` gave; raises if that is of another buffer."""
         if not self.judged:
             self._make_judged()
+        if arrays["place"].shape != (4,) or arrays["place"].dtype != np.int64:
+            raise UserError("a stored buffer is damaged: it does not know its place")
         pos, full, size, n_envs = map(int, arrays["place"])
+        if not 0 <= pos < size or full not in (0, 1):
+            raise UserError("a stored buffer is damaged: its place is outside of it")
         if (size, n_envs) != (self.buffer_size, self.n_envs):
             raise UserError(
                 f"a stored buffer of {size} transitions of {n_envs} environments does not fit one "
@@ -176,6 +182,9 @@ class RelabellingBuffer(ReplayBuffer):
                 raise UserError(f"a stored buffer is damaged: {name!r} is missing")
             if arrays[name].shape != like.shape or arrays[name].dtype != like.dtype:
                 raise UserError(f"a stored buffer is of other spaces: {name!r} does not fit")
+            if not np.isfinite(arrays[name]).all():
+                raise UserError(f"a stored buffer is damaged: {name!r} must be finite")
+        require_in_range(arrays["labels"].ravel(), self.link.follow().model.labels)
         for name, array, rows in found:
             array[rows] = arrays[name]
         self.pos, self.full = pos, bool(full)

@@ -1,5 +1,6 @@
 """A Gymnasium vector environment as one of Stable-Baselines3."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class GymnasiumVecEnv(VecEnv):
     def reset(self) -> Any:
         """Begin episodes, with the seeds that were set."""
         seed = None if self._seeds[0] is None else int(self._seeds[0])
-        options = self._options[0] or None
+        options = join_options(self._options)
         observations, info = self.env.reset(seed=seed, options=options)
         self._reset_seeds()
         self._reset_options()
@@ -104,6 +105,21 @@ class GymnasiumVecEnv(VecEnv):
         """Pictures of all sub-environments."""
         images = self.env.render()
         return list(images) if images is not None else []
+
+
+def join_options(options: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Options of single environments as those of all: what they differ in becomes an array."""
+    first = options[0]
+    if any(set(given) != set(first) for given in options):
+        raise UserError(
+            "options of environments that are stepped together must have the same names"
+        )
+    return {name: _joined([given[name] for given in options]) for name in first} or None
+
+
+def _joined(values: list[Any]) -> Any:
+    same = all(value is values[0] for value in values)
+    return values[0] if same else np.array(values)
 
 
 def split_info(info: dict[str, Any], n: int) -> list[dict[str, Any]]:

@@ -1,13 +1,14 @@
 """Tables over run folders: for each reward, the final metrics of all its seeds."""
 
-import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from irrl.analysis.authors import Beside, beside_authors, order_verdict, read_at, verdict_on
+from irrl.analysis.ranges import Bounds, range_in
 from irrl.analysis.stats import (
+    FEW,
     Estimate,
     Reached,
     area_under_curve,
@@ -15,12 +16,10 @@ from irrl.analysis.stats import (
     mean_estimate,
     permutation_test,
     probability_of_improvement,
-    range_of,
     reached_estimate,
     steps_to,
 )
 from irrl.errors import UserError
-from irrl.runs.files import to_json_bytes, write_atomic
 from irrl.runs.provenance import provenance
 from irrl.runs.run import Run
 from irrl.tasks import find_task, one_task
@@ -139,9 +138,9 @@ class Standing(NamedTuple):
     p: float  # of the permutation test for "the reference is better than this reward"
 
     def __str__(self) -> str:
-        ends = ""
-        if self.better.low is not None and self.better.high is not None:
-            ends = f" [{self.better.low:.2f}, {self.better.high:.2f}]"
+        ends, better = "", self.better
+        if better.low is not None and better.high is not None and better.seeds > FEW:
+            ends = f" [{better.low:.2f}, {better.high:.2f}]"
         return f"{self.better.value:.2f}{ends}, p = {self.p:.2g}"
 
     def to_json(self) -> dict[str, Any]:
@@ -176,9 +175,9 @@ def standings(
     }
 
 
-def area(curves: Curves) -> Estimate:
+def area(curves: Curves, bounds: Bounds) -> Estimate:
     """Mean height of the learning curves of some seeds."""
-    return mean_estimate(area_under_curve(*curves))
+    return mean_estimate(area_under_curve(*curves)).within(*bounds)
 
 
 def steps_to_threshold(curves: Curves, primary: Metric) -> Reached | None:
@@ -190,7 +189,23 @@ def steps_to_threshold(curves: Curves, primary: Metric) -> Reached | None:
     return reached_estimate([steps_to(sign * primary.threshold, steps, sign * v) for v in values])
 
 
-# --- tables ---
+# --- beside the authors ---
+
+
+def authors_of(task: Task, label: str, run: Run, curves: Curves) -> Beside | None:
+    """Their number beside a group of runs, of which this is one; not where an oracle pays."""
+    if not is_reward(label) or label.endswith(ORACLE):
+        return None
+    return beside_authors(task, label, run.settings, float(curves[0][-1]))
+
+
+def order_of(curves: Mapping[str, Curves], theirs: Mapping[str, Beside | None]) -> str | None:
+    """Whether rewards come in the authors' order, each after the training of their number."""
+    values = {n: read_at(*curves[n], b.step) for n, b in theirs.items() if b is not None}
+    return order_verdict({n: list(v) for n, v in values.items()}, theirs)
+
+
+# --- all of it as one record ---
 
 
 def columns_of(task: Task, runs: Sequence[Run]) -> list[str]:
@@ -210,21 +225,21 @@ def comparison(runs: Sequence[Run]) -> dict[str, Any]:
     metrics = columns_of(task, runs)
     finals = {name: [run.final(primary.name) for run in group] for name, group in groups.items()}
     beside = standings(finals, primary.higher_is_better)
-    ceiling = task.ceiling(runs[0].config) if task.ceiling is not None else math.inf
-
-    def top(metric: str) -> float:
-        return ceiling if metric == primary.name else math.inf
-
+    curves = {name: learning_curves(group, primary.name) for name, group in groups.items()}
+    theirs = {name: authors_of(task, name, groups[name][0], curves[name]) for name in groups}
     table: dict[str, Any] = {}
     for name, group in groups.items():
-        curves = learning_curves(group, primary.name)
-        reached = steps_to_threshold(curves, primary)
+        bounds = {m: range_in(task, group[0].config, m) for m in metrics}
+        own, (steps, values) = bounds[primary.name], curves[name]
+        reached, beside_it = steps_to_threshold(curves[name], primary), theirs[name]
         table[name] = {
             "seeds": [run.settings["seed"] for run in group],
-            **{m: _over_seeds(m, [run.final(m) for run in group], top(m)) for m in metrics},
-            "area": area(curves).to_json(),
+            **{m: _over_seeds([run.final(m) for run in group], bounds[m]) for m in metrics},
+            "area": area(curves[name], own).to_json(),
             "steps_to": reached and reached.to_json(),
             "standing": beside[name].to_json() if name in beside else None,
+            "authors": beside_it and beside_it.text,
+            "beside_authors": verdict_on(beside_it, steps, values, own),
         }
     made = [run.provenance() for run in runs]
     return {
@@ -237,63 +252,9 @@ def comparison(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _over_seeds(metric: str, values: list[float], top: float) -> dict[str, Any]:
-    low, high = range_of(metric)
+def _over_seeds(values: list[float], bounds: Bounds) -> dict[str, Any]:
     return {
-        "mean": mean_estimate(values).within(low, min(high, top)).to_json(),
+        "mean": mean_estimate(values).within(*bounds).to_json(),
         "interquartile_mean": bootstrap_estimate(values).to_json(),
         "values": values,
     }
-
-
-def table_rows(result: dict[str, Any], task: Task) -> tuple[list[str], list[list[str]]]:
-    """Header and cells of a comparison: mean and 95 % interval of each metric."""
-    found_in = result["rewards"].values()
-    metrics = [m for m in task.all_columns() if all(m in found for found in found_in)]
-    header = ["reward", "seeds", *map(column_title, metrics)]
-    if task.primary.threshold is not None:
-        header.append(f"steps to {task.primary.threshold:g}")
-    beside = [f["standing"] for f in result["rewards"].values() if f["standing"]]
-    if beside:
-        header.append(f"P({beside[0]['reference']} better)")
-    rows = []
-    for name, found in result["rewards"].items():
-        means = {m: Estimate(**found[m]["mean"]).within(*range_of(m)) for m in metrics}
-        # how long a run took is no estimate of anything
-        shown = [f"{m.value:.1f}" if metric == "seconds" else str(m) for metric, m in means.items()]
-        if found["steps_to"]:
-            shown.append(str(Reached(**found["steps_to"])))
-        if beside:
-            own = found["standing"]
-            shown.append(str(Standing.from_json(own)) if own else "-")
-        rows.append([name, str(len(found["seeds"])), *shown])
-    return header, rows
-
-
-def column_title(metric: str) -> str:
-    """A metric in the head of a table: `accuracy_percent` is "accuracy %"."""
-    return metric.replace("_percent", "_%").replace("_", " ")
-
-
-TABLE_NOTE = (
-    "Mean over seeds [95 % t interval]. Steps to a threshold: median [interval] (how many seeds "
-    "get there). P: how often a seed of the one is better than a seed of the other [bootstrap "
-    "interval]; p: one-sided permutation test."
-)
-
-
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def save_comparison(folder: Path, result: dict[str, Any], task: Task) -> None:
-    """Write ``comparison.json`` and ``comparison.md``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomic(folder / "comparison.json", to_json_bytes(result))
-    note = f"{TABLE_NOTE}\n\n    {result['command']}\n"
-    changes = " (with changes)" if result["dirty"] else ""
-    commit = f"\ncommit {', '.join(result['commits'])}{changes}\n\n"
-    table = markdown_table(*table_rows(result, task))
-    text = (note + commit + table).encode(errors="backslashreplace")
-    write_atomic(folder / "comparison.md", text)

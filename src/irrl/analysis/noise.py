@@ -1,6 +1,6 @@
 """Discriminator noise as it was measured: rows of tables, and violins."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from irrl.noise_measured import (
     measured_noise,
     predicted_noise,
 )
+from irrl.runs.run import Run
+from irrl.tasks.contract import Task
 
 
 def delta_rows(found: Sequence[Posteriors]) -> list[dict[str, Any]]:
@@ -38,6 +40,67 @@ def reward_rows(found: Sequence[Posteriors], names: Sequence[str]) -> list[dict[
                 }
             )
     return rows
+
+
+# --- tables ---
+
+DELTA_HEADER = ("mean", "std", "skewness", "p(zero mean)", "p(symmetric)", "episodes")
+REWARD_HEADER = ("bias", "2nd order", "std", "2nd order")
+SMALLEST = 1e-4
+"""A normal approximation is not to be believed about smaller p."""
+
+
+def shown_p(p: float, least: float) -> str:
+    """A p value, or the bound that it is: a test by resampling cannot get below ``least``."""
+    return f"<= {least:.1g}" if p <= least * (1.0 + 1e-9) else f"{p:.2g}"
+
+
+def delta_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """A row of `delta_rows` below `DELTA_HEADER`."""
+    zero_mean = row["p_zero_mean"]
+    return (
+        *(f"{row[key]:.3f}" for key in ("mean", "std", "skewness")),
+        f"{zero_mean:.2g}" if zero_mean >= SMALLEST else f"< {SMALLEST:g}",
+        shown_p(row["p_symmetric"], 1.0 / (1.0 + row.get("resamples", 2_000))),
+        str(row["samples"]),
+    )
+
+
+def reward_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """A row of `reward_rows` below `REWARD_HEADER`."""
+    return tuple(f"{row[key]:.3f}" for key in ("bias", "predicted_bias", "std", "predicted_std"))
+
+
+def oracle_text(oracle: Mapping[str, Any]) -> str:
+    """How good the judge is itself: of ``oracle_record``."""
+    accuracy = "; ".join(
+        f"{name.removesuffix('_percent').replace('_', ' ')} {value:.1f} %"
+        for name, value in oracle.items()
+        if name != "run"
+    )
+    return f"The oracle, {oracle['run']}: {accuracy or 'its accuracy is not known'}."
+
+
+def oracle_record(run: Run, task: Task) -> dict[str, Any]:
+    """The run that judges, and what it got right itself: on validation and on test episodes."""
+    row = run.summary() if run.is_finished else (list(run.rows()) or [{}])[-1]
+    known = [m for m in task.all_columns() if m.endswith("accuracy_percent") and m in row]
+    kept = [m for m in known if not m.startswith("best_")]
+    return {"run": str(run.folder), **{name: row[name] for name in kept}}
+
+
+def each_once(rows: Iterable[tuple[str, tuple[str, ...]]]) -> list[list[str]]:
+    """(run, cells) -> rows of a table. Runs of which a row says the same share it.
+
+    Before training runs of one seed are the same, whatever their reward will be.
+    """
+    runs: dict[tuple[str, ...], list[str]] = {}
+    for run, cells in rows:
+        runs.setdefault(cells, []).append(run)
+    return [[", ".join(dict.fromkeys(names)), *cells] for cells, names in runs.items()]
+
+
+# --- pictures ---
 
 
 def plot_violins(groups: dict[str, list[Posteriors]], xlabel: str) -> Figure:

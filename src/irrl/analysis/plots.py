@@ -27,6 +27,8 @@ from irrl.analysis.compare import (
     is_reward,
     require_comparable,
 )
+from irrl.analysis.ranges import Bounds, range_in
+from irrl.analysis.stats import FEW, mean_band
 from irrl.errors import UserError
 from irrl.noise import DeltaNoise, exact_noise, taylor_noise
 from irrl.rewards import reward
@@ -124,12 +126,14 @@ SMALL: Any = {
 
 
 @matplotlib.rc_context(SMALL)
-def plot_panels(panels: Mapping[str, Mapping[str, Curves]], xlabel: str, metric: Metric) -> Figure:
+def plot_panels(
+    panels: Mapping[str, Mapping[str, Curves]], xlabel: str, metric: Metric, bounds: Bounds
+) -> Figure:
     """Learning curves of a metric, a panel of column width for each title."""
     figure = Figure(figsize=(COLUMN * len(panels), 2.9), layout="constrained")
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)
     for panel, (title, curves) in zip(axes[0], panels.items(), strict=True):
-        plot_curves(panel, curves)
+        plot_curves(panel, curves, bounds)
         seeds = panel.get_title()
         panel.set_title(f"{title}: {seeds}" if title else seeds, fontsize=8)
         panel.set(xlabel=xlabel, ylim=(metric.low, None))
@@ -145,9 +149,12 @@ BESIDE = 5.0
 """Width in inches of what a task shows beside its curves."""
 
 
-def plot_curves(axes: Axes, curves: Mapping[str, Curves]) -> None:
-    """Mean and std over seeds of each reward: label -> (steps, values (seeds, steps)).
+def plot_curves(
+    axes: Axes, curves: Mapping[str, Curves], bounds: Bounds = (-math.inf, math.inf)
+) -> None:
+    """Mean of each reward with its 95 % t interval: label -> (steps, values (seeds, steps)).
 
+    As in tables, few seeds are drawn one by one, and no interval leaves the range of the metric.
     Of a scripted baseline only the mean.
     """
     of_baselines = itertools.cycle((":", "-.", "--"))
@@ -155,19 +162,37 @@ def plot_curves(axes: Axes, curves: Mapping[str, Curves]) -> None:
         colour = colour_of(label)
         dashes = dashes_of(label) if is_reward(label) else next(of_baselines)
         middle = values.mean(axis=0)
-        shown = f"{label.removesuffix(BASELINE)}  {middle[-1]:.1f}"
+        end = middle[-1]
+        shown = (
+            f"{label.removesuffix(BASELINE)}  {end:.1f}"
+            if abs(end) >= 1
+            else (f"{label.removesuffix(BASELINE)}  {end:.2g}")
+        )
         axes.plot(steps, middle, dashes, color=colour, label=shown, lw=1.8)
-        if len(values) > 1 and is_reward(label):
-            spread = values.std(axis=0, ddof=1)
-            low, high = middle - spread, middle + spread
+        if not is_reward(label) or len(values) == 1:
+            continue
+        if len(values) <= FEW:
+            axes.plot(steps, values.T, "-", color=colour, lw=0.6, alpha=0.6)
+        else:
+            low, high = mean_band(values, *bounds)
             axes.fill_between(steps, low, high, color=colour, alpha=0.15, lw=0)
-    learned = [values for label, (_, values) in curves.items() if is_reward(label)]
-    seeds = "/".join(map(str, sorted({len(values) for values in learned}))) or "no"
-    several = seeds != "1"
-    title = f"mean and std over {seeds} seeds" if several else "1 seed"
-    axes.set_title(title, fontsize=9)
+    learned = [len(values) for label, (_, values) in curves.items() if is_reward(label)]
+    axes.set_title(what_is_drawn(learned), fontsize=9)
     axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 2.5, 5, 10]))
     tidy(axes)
+
+
+def what_is_drawn(seeds: Sequence[int]) -> str:
+    """In words, from the numbers of seeds of some rewards."""
+    if not seeds:
+        return "scripted baselines"
+    shown = "/".join(map(str, sorted(set(seeds))))
+    if max(seeds) == 1:
+        return "1 seed"
+    if max(seeds) <= FEW:
+        return f"mean and each of {shown} seeds"
+    each = ", or each seed" if 1 < min(seeds) <= FEW else ""
+    return f"mean and 95 % interval{each}, {shown} seeds"
 
 
 def plot_comparison(runs: Sequence[Run]) -> Figure:
@@ -193,7 +218,9 @@ def plot_comparison(runs: Sequence[Run]) -> Figure:
     ceiling = max(task.ceiling(run.config) for run in runs) if task.ceiling else None
     panels = left.subplots(1, len(metrics), squeeze=False)[0]
     for axes, (name, metric) in zip(panels, metrics.items(), strict=True):
-        plot_curves(axes, {label: found[name] for label, found in curves.items()})
+        ranges = [range_in(task, group[0].config, name) for group in groups.values()]
+        bounds = min(low for low, _ in ranges), max(high for _, high in ranges)
+        plot_curves(axes, {label: found[name] for label, found in curves.items()}, bounds)
         axes.set(xlabel=task.config.length, ylabel=metric.title)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         if ceiling is not None and metric == task.primary:

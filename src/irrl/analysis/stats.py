@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from irrl.runs.seeding import stream
 
+FEW = 3
+"""So many seeds or fewer are shown one by one: their interval would say little of them."""
+
 
 class Estimate(NamedTuple):
     """A statistic over seeds with its 95 % interval, which a single seed does not have."""
@@ -19,11 +22,23 @@ class Estimate(NamedTuple):
     low: float | None
     high: float | None
     seeds: int
+    each: Sequence[float] = ()  # the seeds themselves, if there are few
 
     def __str__(self) -> str:
+        if self.each:
+            each = [f"{x:.1f}" for x in self.each]
+            alike = set(each) == {f"{self.value:.1f}"}
+            return f"{self.value:.1f}" + f" ({', '.join(each)})" * (not alike)
         if self.low is None or self.high is None:
             return f"{self.value:.1f}"
         return f"{self.value:.1f} [{self.low:.1f}, {self.high:.1f}]"
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """The interval or, of few seeds, their range."""
+        if self.each or self.low is None or self.high is None:
+            return min(self.each, default=self.value), max(self.each, default=self.value)
+        return self.low, self.high
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()
@@ -33,18 +48,6 @@ class Estimate(NamedTuple):
         if self.low is None or self.high is None:
             return self
         return self._replace(low=max(self.low, low), high=min(self.high, high))
-
-
-COUNTS = ("n_skills", "cells_reached", "glimpses", "moves", "seconds", "steps")
-
-
-def range_of(metric: str) -> tuple[float, float]:
-    """The values that a metric can have, by its name: per cent, shares, counts and times."""
-    if metric.endswith("_percent"):
-        return 0.0, 100.0
-    if metric.startswith("share_"):
-        return 0.0, 1.0
-    return (0.0 if any(name in metric for name in COUNTS) else -math.inf), math.inf
 
 
 def interquartile_mean(values: NDArray, axis: int = -1) -> Any:
@@ -69,9 +72,25 @@ def mean_estimate(values: ArrayLike, confidence: float = 0.95) -> Estimate:
     middle = float(sample.mean())
     if sample.size == 1:
         return Estimate(middle, None, None, 1)
-    error = float(sample.std(ddof=1)) / math.sqrt(sample.size)
-    reach = t_quantile(0.5 + 0.5 * confidence, sample.size - 1) * error
-    return Estimate(middle, middle - reach, middle + reach, sample.size)
+    reach = reach_of_mean(sample.size, confidence) * float(sample.std(ddof=1))
+    each = tuple(sample.tolist()) if sample.size <= FEW else ()
+    return Estimate(middle, middle - reach, middle + reach, sample.size, each)
+
+
+def reach_of_mean(seeds: int, confidence: float = 0.95) -> float:
+    """Half the t interval of a mean over seeds, in standard deviations: of tables and of bands."""
+    return t_quantile(0.5 + 0.5 * confidence, seeds - 1) / math.sqrt(seeds)
+
+
+def mean_band(values: ArrayLike, low: float, high: float) -> tuple[NDArray, NDArray]:
+    """The interval of `mean_estimate` at each step of curves of shape (seeds, steps), in a range.
+
+    A figure's bands then mean what the intervals of a table mean.
+    """
+    curves = np.asarray(values, dtype=float)
+    middle = curves.mean(axis=0)
+    reach = reach_of_mean(len(curves)) * curves.std(axis=0, ddof=1)
+    return np.maximum(middle - reach, low), np.minimum(middle + reach, high)
 
 
 def bootstrap_estimate(
@@ -204,10 +223,12 @@ class Reached(NamedTuple):
         share = f"({self.reached} of {self.seeds})"
         if self.median is None:
             return f"{'never for most' if self.reached else 'never'} {share}"
-        if self.seeds == 1:
-            return f"{short_number(self.median)} {share}"
-        ends = ("never" if end is None else short_number(end) for end in (self.low, self.high))
-        return f"{short_number(self.median)} [{', '.join(ends)}] {share}"
+        middle = short_number(self.median)
+        ends = ["never" if end is None else short_number(end) for end in (self.low, self.high)]
+        if self.seeds <= FEW:  # they are the ends, and of three the median as well
+            each = {1: [middle], 2: ends, 3: [ends[0], middle, ends[1]]}[self.seeds]
+            return f"{', '.join(each)} {share}"
+        return f"{middle} [{', '.join(ends)}] {share}"
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()

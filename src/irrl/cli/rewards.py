@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from irrl.cli.flags import Parser, curve_names, reward_names
+from irrl.cli.gradient import run_gradient
 from irrl.cli.tables import print_table
 from irrl.errors import UserError
 
@@ -59,33 +60,48 @@ def run_noise(parser: Parser, arguments: list[str]) -> int:
     theory, measured = "log,root-2,linear,power-2,power-6", "clipped-linear,clipped-log,linear,log"
     parser.add_argument(
         "what",
-        choices=["theory", "measure"],
-        help="theory: expansion and exact integral; measure: runs beside an oracle",
+        choices=["theory", "measure", "gradient"],
+        help="theory: expansion and exact integral; measure: runs beside an oracle; gradient: "
+        "what it does to the policy gradients of runs",
     )
-    parser.add_argument("runs", nargs="*", metavar="DIR", help="measure: folders of the runs")
-    parser.add_argument("--oracle", metavar="DIR", help="measure: a converged run, its judge")
-    parser.option("--episodes", default=1000, metavar="N", help="measure: episodes to judge")
+    parser.add_argument("runs", nargs="*", metavar="DIR", help="folders of the runs")
+    parser.add_argument("--oracle", metavar="DIR", help="a converged run, the judge of the runs")
+    parser.add_argument(
+        "--episodes", type=int, metavar="N",
+        help="episodes to judge (default: 1000; gradient: 50 batches of the run)",
+    )  # fmt: skip
     parser.option(
-        "--checkpoints", default=4, metavar="N", help="measure: so many of each run, early to late"
+        "--checkpoints", default=4, metavar="N", help="so many of each run, early to late"
     )
+    parser.add_argument("--json", action="store_true", help="gradient: print JSON")
     parser.add_argument("--rewards", metavar="A,B,...", help="rewards to show")
     parser.option(
         "--family", default="normal", metavar="NAME", help="theory: normal, laplace, uniform"
     )
     parser.option("--scale", default=0.05, metavar="S", help="theory: std of the noise")
     parser.option("--classes", default=10, metavar="K", help="theory: number of labels")
-    parser.option("-o", "--output", default="noise.png", metavar="FILE", help="PNG, SVG, PDF")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE",
+        help="PNG, SVG, PDF (default: noise.png; gradient: gradient.png)",
+    )  # fmt: skip
     options = parser.parse_args(arguments)
     from irrl.runs.config import at_least, at_most
 
+    at_least(1, checkpoints=options.checkpoints)
+    if options.episodes is not None:
+        at_least(10, episodes=options.episodes)
+        at_most(1_000_000, episodes=options.episodes)
+    if options.what == "gradient":
+        return run_gradient(options)
+    if options.json:
+        raise UserError("--json goes with noise gradient")
+    options.output = options.output or "noise.png"
+    options.episodes = options.episodes or 1000
     at_least(2, classes=options.classes)
     default = theory if options.what == "theory" else measured
     names = curve_names(reward_names(options.rewards or default))
     if options.what == "theory":
         return _theory(options, names)
-    at_least(10, episodes=options.episodes)
-    at_most(1_000_000, episodes=options.episodes)
-    at_least(1, checkpoints=options.checkpoints)
     if not options.runs or options.oracle is None:
         raise UserError("noise measure needs a run and --oracle RUN, a converged run to judge it")
     return _measure(options, names)
@@ -108,7 +124,7 @@ def _theory(options: Any, names: list[str]) -> int:
 
 
 def _measure(options: Any, names: list[str]) -> int:
-    from irrl.analysis.noise import delta_rows, plot_violins, reward_rows
+    from irrl.analysis.noise import delta_rows, oracle_record, plot_violins, reward_rows
     from irrl.analysis.plots import check_format, save_figure
     from irrl.runs.files import to_json_bytes, write_atomic
     from irrl.runs.provenance import provenance
@@ -124,33 +140,42 @@ def _measure(options: Any, names: list[str]) -> int:
         found = task.measure_noise(run, Path(options.oracle), options.episodes, options.checkpoints)
         label = run.settings["reward"]
         groups[label if label not in groups else str(run.folder)] = found
-        deltas, rewards = delta_rows(found), reward_rows(found, names)
-        record[str(run.folder)] = {"delta": deltas, "rewards": rewards}
-        _print_noise(f"{run.folder}: discriminator noise", deltas, rewards)
+        record[str(run.folder)] = {
+            "delta": delta_rows(found),
+            "rewards": reward_rows(found, names),
+        }
+    oracle = oracle_record(open_run(options.oracle), task)
+    _print_noise(record, oracle)
     picture = save_figure(plot_violins(groups, task.config.length), options.output)
     table = picture.with_suffix(".json")
     made = provenance()
-    content = {"command": made["command"], "commit": made["commit"], "runs": record}
-    write_atomic(table, to_json_bytes(content))
+    about = {"command": made["command"], "commit": made["commit"], "oracle": oracle}
+    write_atomic(table, to_json_bytes({**about, "runs": record}))
     print(f"figure: {picture}\ntable:  {table}")
     return 0
 
 
-def _print_noise(title: str, deltas: list[dict[str, Any]], rewards: list[dict[str, Any]]) -> None:
-    """The noise of a run at some checkpoints, and what it does to rewards."""
-    moments, tests = ("mean", "std", "skewness"), ("p_zero_mean", "p_symmetric")
+def _print_noise(record: dict[str, Any], oracle: dict[str, Any]) -> None:
+    """The noise of runs at some checkpoints, and what it does to rewards."""
+    from irrl.analysis.noise import (
+        DELTA_HEADER,
+        REWARD_HEADER,
+        delta_cells,
+        each_once,
+        oracle_text,
+        reward_cells,
+    )
+
+    deltas = ((n, (str(d["step"]), *delta_cells(d))) for n, f in record.items() for d in f["delta"])
+    title = f"discriminator noise. {oracle_text(oracle)}"
+    print_table(["run", "step", *DELTA_HEADER], each_once(deltas), title)
+    rewards = (
+        (name, (str(r["step"]), r["reward"], *reward_cells(r)))
+        for name, found in record.items()
+        for r in found["rewards"]
+    )
     print_table(
-        ["step", *moments, "p(zero mean)", "p(symmetric)", "episodes"],
-        [
-            [str(d["step"]), *(f"{d[k]:.4f}" for k in moments), *(f"{d[k]:.3g}" for k in tests),
-             str(d["samples"])]
-            for d in deltas
-        ],
-        title,
-    )  # fmt: skip
-    columns = ("bias", "predicted_bias", "std", "predicted_std")
-    print_table(
-        ["step", "reward", "bias", "2nd order", "std", "2nd order"],
-        [[str(r["step"]), r["reward"], *(f"{r[k]:.4f}" for k in columns)] for r in rewards],
+        ["run", "step", "reward", *REWARD_HEADER],
+        each_once(rewards),
         "noise of the reward: measured, and predicted from the moments of delta",
     )

@@ -73,7 +73,8 @@ def run_report(parser: Parser, arguments: list[str]) -> int:
     runs, left_out = sound_runs(options.runs, finished=True)
 
     from irrl.report.html import render
-    from irrl.report.pages import find_noise, make_page, noise_section, sound_noise
+    from irrl.report.noise import find_noise, noise_section, sound_noise
+    from irrl.report.pages import make_page
     from irrl.report.studies import sorted_into_studies
     from irrl.runs.files import write_atomic
 

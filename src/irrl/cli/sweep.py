@@ -54,6 +54,18 @@ def run_sweep(parser: Parser, arguments: list[str]) -> int:
 
 
 def run_compare(parser: Parser, arguments: list[str]) -> int:
+    jobs, options = jobs_to_compare(parser, arguments)
+    if _train_all(jobs, _engine(options)):
+        return 1
+    _print_comparison([job.folder for job in jobs], Path(options.out))
+    return 0
+
+
+# --- what is to be done ---
+
+
+def jobs_to_compare(parser: Parser, arguments: list[str]) -> tuple[list["Job"], Any]:
+    """The runs that a comparison is made of, and the options."""
     both = "clipped-linear,clipped-log"
     parser.option("--rewards", default=both, metavar="A,B,...", help="rewards to compare")
     parser.option("--seeds", default=3, metavar="N", help="seeds 0..N-1 of each")
@@ -82,14 +94,7 @@ def run_compare(parser: Parser, arguments: list[str]) -> int:
 
     grid: dict[str, list[Any]] = {"reward": rewards, "seed": list(range(options.seeds))}
     plan = Plan(options.task, [options.preset], given, grid, Path(options.out))
-    jobs = make_jobs(plan) + _baselines(plan, options)
-    if _train_all(jobs, _engine(options)):
-        return 1
-    _print_comparison([job.folder for job in jobs], plan.out)
-    return 0
-
-
-# --- what is to be done ---
+    return make_jobs(plan) + _baselines(plan, options), options
 
 
 def _baselines(plan: "Plan", options: Any) -> list["Job"]:
@@ -234,34 +239,39 @@ def _train_all(jobs: Sequence["Job"], engine: "Engine") -> list["Outcome"]:
 
 def _print_metrics(jobs: Sequence["Job"], out: Path) -> None:
     """The primary metric over the seeds of each reward and combination of settings."""
-    from irrl.analysis.compare import column_title
-    from irrl.analysis.stats import mean_estimate, range_of
+    from irrl.analysis.ranges import range_in
+    from irrl.analysis.stats import mean_estimate
+    from irrl.analysis.tables import column_title
     from irrl.sweeps.sweep import is_finished
     from irrl.tasks import open_run, task_of
 
-    primary = task_of(jobs[0].config).primary.name
+    task = task_of(jobs[0].config)
+    primary = task.primary.name
     groups: dict[Path, list[Run]] = {}
     for job in filter(is_finished, jobs):
         groups.setdefault(job.folder.parent, []).append(open_run(job.folder))
     rows = []
     for folder, runs in groups.items():
-        estimate = mean_estimate([run.final(primary) for run in runs]).within(*range_of(primary))
+        bounds = range_in(task, runs[0].config, primary)
+        estimate = mean_estimate([run.final(primary) for run in runs]).within(*bounds)
         hours = sum(run.final("seconds") for run in runs) / 3600.0
         rows.append([str(folder.relative_to(out)), str(len(runs)), str(estimate), f"{hours:.2f}"])
     header = ["runs", "seeds", column_title(primary), "hours in all"]
-    print_table(header, rows, "mean over seeds [95 % interval]")
+    print_table(header, rows, "mean over seeds [95 % interval], or (up to three seeds)")
     for folder in dict.fromkeys(folder.parent for folder in groups):
         print(f"figure: irrl plot {folder} -o {folder / 'comparison.png'}")
 
 
 def _print_comparison(folders: list[Path], out: Path) -> None:
-    from irrl.analysis.compare import TABLE_NOTE, comparison, save_comparison, table_rows
+    from irrl.analysis.compare import comparison
     from irrl.analysis.plots import plot_comparison, save_figure
+    from irrl.analysis.tables import note_below, save_comparison, table_rows
     from irrl.tasks import one_task, open_run
 
     runs = [open_run(folder) for folder in folders]
     task, result = one_task(runs), comparison(runs)
     save_comparison(out, result, task)
     picture = save_figure(plot_comparison(runs), out / "comparison.png")
-    print_table(*table_rows(result, task), TABLE_NOTE)
+    header, rows = table_rows(result, task)
+    print_table(header, rows, note_below(header))
     print(f"figure: {picture}\ntable:  {out / 'comparison.md'}")

@@ -133,6 +133,9 @@ def joined() -> Iterator[World]:
     if min(rank, local_rank) < 0 or size <= 1:
         yield _world
         return
+    # Before there is a group: defaults of its functions keep the group of the time of their import,
+    # and so its threads, until Python ends. One that is not idle by then aborts the process.
+    import torch.distributed.nn.functional  # noqa: F401
     from torch import cuda, distributed
 
     for sign in (signal.SIGINT, signal.SIGTERM):
@@ -151,8 +154,9 @@ def joined() -> Iterator[World]:
         _ignore_signals()  # `torchrun` stops those that are about to end, too
         sys.stderr = aloud if _world.has_the_word() else nowhere
         raise
-    distributed.destroy_process_group()
-    _world = ALONE  # lets go of the store while Python still runs: its threads end with it
+    finally:
+        distributed.destroy_process_group()  # its threads end here, while Python still runs
+        _world = ALONE  # and those of the store
 
 
 def _stop_once(signum: int, frame: Any) -> NoReturn:

@@ -1,6 +1,6 @@
 """What tasks with PyTorch models share: the device, Adam, and both to and from a checkpoint."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -83,15 +83,20 @@ def restore_adam(
         for moment, now in optimiser.state[parameter].items():
             its_name = f"adam.{moment}.{prefix}{name}"
             value = restored(arrays, its_name)
-            if value.shape != now.shape or value.dtype != now.dtype:
-                raise UserError(
-                    f"the checkpoint is damaged or of another configuration: {its_name} is "
-                    f"{value.dtype} of shape {tuple(value.shape)}, expected {now.dtype} of shape "
-                    f"{tuple(now.shape)}"
-                )
-            if not torch.isfinite(value).all():
-                raise UserError(f"the checkpoint is damaged: {its_name} must be finite")
+            require_like(its_name, value, now)
             optimiser.state[parameter][moment] = value.to(parameter.device)
+
+
+def require_like(name: str, value: Tensor, expected: Tensor) -> None:
+    """Raise unless what a checkpoint has is finite, and of the type and shape of what is there."""
+    if value.shape != expected.shape or value.dtype != expected.dtype:
+        raise UserError(
+            f"the checkpoint is damaged or of another configuration: {name} is {value.dtype} of "
+            f"shape {tuple(value.shape)}, expected {expected.dtype} of shape "
+            f"{tuple(expected.shape)}"
+        )
+    if not torch.isfinite(value).all():
+        raise UserError(f"the checkpoint is damaged: {name} must be finite")
 
 
 def learned_parameters(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
@@ -117,7 +122,9 @@ def tensors_of(
     return tensors
 
 
-def fill(model: SomeModel, prefix: str, arrays: Arrays, device: torch.device) -> SomeModel:
+def fill(
+    model: SomeModel, prefix: str, arrays: Mapping[str, np.ndarray], device: torch.device
+) -> SomeModel:
     """Give a model the tensors of a checkpoint."""
     for name, tensor in model.state_dict().items():
         value = restored(arrays, prefix + name)
@@ -135,7 +142,7 @@ def fill(model: SomeModel, prefix: str, arrays: Arrays, device: torch.device) ->
     return model.to(device)
 
 
-def restored(arrays: Arrays, name: str) -> Tensor:
+def restored(arrays: Mapping[str, np.ndarray], name: str) -> Tensor:
     if name not in arrays:
         raise UserError(f"the checkpoint is of another configuration: it has no {name}")
     try:

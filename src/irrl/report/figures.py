@@ -25,6 +25,7 @@ from irrl.analysis.plots import (
     plot_panels,
     plot_reward_shapes,
 )
+from irrl.analysis.ranges import range_in
 from irrl.errors import UserError, unknown_name
 from irrl.noise import DeltaNoise
 from irrl.rewards import reward
@@ -74,7 +75,10 @@ def plot_groups(panels: dict[str, Groups], task: Task) -> Figure:
         title: {name: learning_curves(group, primary.name) for name, group in groups.items()}
         for title, groups in panels.items()
     }
-    return plot_panels(curves, task.config.length, primary)
+    firsts = [group[0] for groups in panels.values() for group in groups.values()]
+    ranges = [range_in(task, run.config, primary.name) for run in firsts]
+    bounds = min(low for low, _ in ranges), max(high for _, high in ranges)
+    return plot_panels(curves, task.config.length, primary, bounds)
 
 
 # --- learning curves ---

@@ -4,7 +4,9 @@ Whatever comes from run folders (names, commands, labels) is escaped; a content 
 forbids the browser to fetch anything at all.
 """
 
+import base64
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
@@ -129,10 +131,17 @@ def _cells(row: Sequence[str]) -> str:
     first, *others = row
     shown = [f'<th scope="row">{escape(first)}</th>']
     for cell in others:
-        verdict = {"reached": "good", "above": "good", "below": "bad"}.get(cell.split(" ")[0])
-        kind = f' class="{verdict}"' if verdict else ""
+        kind = f' class="{verdict}"' if (verdict := _verdict(cell)) else ""
         shown.append(f"<td{kind}>{escape(cell)}</td>")
     return "".join(shown)
+
+
+def _verdict(cell: str) -> str | None:
+    """Green only what agrees; what is above the authors is no reproduction either."""
+    said = re.sub(r"^[\d.]+ by then: ", "", cell)
+    if said == "agrees":
+        return "good"
+    return "bad" if re.fullmatch(r"below by [\d.]+", said) else None
 
 
 def _chart(n: int, section: Section) -> str:
@@ -174,3 +183,8 @@ def _picture(picture: Picture) -> str:
         f'alt="{escape(picture.alt)}"><figcaption>{escape(picture.alt)}'
         "</figcaption></figure>"
     )
+
+
+def png_uri(png: bytes) -> str:
+    """A picture as an address that holds all of it."""
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"

@@ -19,17 +19,20 @@ function smoothed(values, width) {
   });
 }
 
-function meanAndDeviation(seeds) {
-  const mean = [], deviation = [];
+function meanAndInterval(seeds, reach, [least, most]) {
+  // as in the tables: a 95 % t interval of the mean, within the range of the metric
+  const mean = [], low = [], high = [];
   for (let n = 0; n < seeds[0].length; n++) {
     let sum = 0, squares = 0;
     for (const seed of seeds) sum += seed[n];
     const middle = sum / seeds.length;
     for (const seed of seeds) squares += (seed[n] - middle) ** 2;
+    const half = reach === null ? 0 : reach * Math.sqrt(squares / (seeds.length - 1));
     mean.push(middle);
-    deviation.push(seeds.length > 1 ? Math.sqrt(squares / (seeds.length - 1)) : 0);
+    low.push(Math.max(middle - half, least ?? -Infinity));
+    high.push(Math.min(middle + half, most ?? Infinity));
   }
-  return [mean, deviation];
+  return [mean, low, high];
 }
 
 // --- what Plotly draws ---
@@ -49,19 +52,23 @@ function faint(colour, alpha) {
 
 function tracesOf(group, chart) {
   const seeds = group.values[chart.metric].map((values) => smoothed(values, chart.smoothing));
-  const [mean, deviation] = meanAndDeviation(seeds);
+  const [mean, low, high] = meanAndInterval(seeds, group.reach, chart.study.ranges[chart.metric]);
   const colour = colourOf(group), x = group.steps;
   const quiet = { x, mode: "lines", hoverinfo: "skip", showlegend: false, type: "scatter" };
   const traces = [];
+  const banded = group.reach !== null;
+  if (banded) {
+    traces.push({ ...quiet, y: low, line: { width: 0 } });
+    traces.push({ ...quiet, y: high, line: { width: 0 }, fill: "tonexty",
+      fillcolor: faint(colour, 0.15) });
+  }
   if (seeds.length > 1) {
-    traces.push({ ...quiet, y: mean.map((m, n) => m - deviation[n]), line: { width: 0 } });
-    traces.push({ ...quiet, y: mean.map((m, n) => m + deviation[n]), line: { width: 0 },
-      fill: "tonexty", fillcolor: faint(colour, 0.15) });
-    const line = { color: colour, width: 0.8 }, opacity = chart.seeds ? SEED_OPACITY : 0;
+    const line = { color: colour, width: 0.8 };
+    const opacity = chart.seeds || !banded ? SEED_OPACITY : 0; // few seeds are always shown
     for (const y of seeds) traces.push({ ...quiet, y, line, opacity, legendgroup: group.label });
   }
-  const spread = seeds.length > 1 ? " ± %{customdata:.2f}" : "";
-  traces.push({ x, y: mean, customdata: deviation, name: group.label, type: "scatter", mode: "lines",
+  const spread = banded ? " [%{customdata[0]:.2f}, %{customdata[1]:.2f}]" : "";
+  traces.push({ x, y: mean, customdata: low.map((l, n) => [l, high[n]]), name: group.label, type: "scatter", mode: "lines",
     line: { color: colour, width: 2.2, dash: group.dash }, meta: group.label,
     hovertemplate: `${group.label}: %{y:.2f}${spread}<br>at %{x:,}<extra></extra>` });
   if (group.authors.steps.length && chart.metric === chart.study.primary) {
@@ -97,7 +104,8 @@ function draw(chart) {
 
 function hover(chart, label, shown) {
   // only the style changes: to draw anew would take away what the pointer shows
-  if (chart.seeds || !label) return;
+  const few = chart.study.groups.some((g) => g.label === label && g.reach === null);
+  if (chart.seeds || few || !label) return;
   const seeds = chart.place.data.flatMap((trace, n) => (trace.legendgroup === label ? [n] : []));
   if (seeds.length) Plotly.restyle(chart.place, { opacity: shown ? SEED_OPACITY : 0 }, seeds);
 }

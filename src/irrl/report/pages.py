@@ -1,30 +1,25 @@
-"""From studies to the parts of a page: headline, tables, curves, pictures, noise."""
+"""From studies to the parts of a page: headline, tables, curves, pictures."""
 
-import base64
 import io
-import sys
+import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from irrl.analysis.compare import BASELINE, REFERENCE, TABLE_NOTE, column_title, is_reward
-from irrl.analysis.plots import colour_of, dashes_of
+from irrl.analysis.compare import BASELINE, REFERENCE, is_reward
+from irrl.analysis.plots import colour_of, dashes_of, what_is_drawn
+from irrl.analysis.ranges import range_in
+from irrl.analysis.stats import FEW, reach_of_mean
+from irrl.analysis.tables import column_title, note_below
 from irrl.errors import UserError
 from irrl.report.figures import first_seeds
-from irrl.report.html import Page, Picture, Section, Table
+from irrl.report.html import Page, Picture, Section, Table, png_uri
+from irrl.report.noise import NoiseSection
 from irrl.report.studies import Row, Study, share_of_authors
 from irrl.runs.provenance import provenance
-from irrl.runs.reading import is_there, read_json, read_plain
 from irrl.runs.run import Run
-
-NoiseSection = tuple[str, list[Table], list[Picture]]
-"""Title, tables, pictures."""
-
-PNG = b"\x89PNG\r\n\x1a\n"
-PICTURE_BYTES = 32 << 20
 
 POINTS = 500
 """Of a curve, at most so many are shown."""
@@ -58,9 +53,10 @@ def headline(studies: Sequence[Study]) -> list[str]:
             continue
         best = rewards[0]  # rows are sorted
         line = f"{study.title} ({study.set_up}): best is {best.label}, {_with_seeds(best)}."
-        own = next((row for row in rewards if row.label == REFERENCE and row.anchor), None)
-        if own is not None and own.anchor is not None:
-            line += f" {REFERENCE} beside the authors' {own.anchor.text}: {own.verdict}."
+        own = next((row for row in rewards if row.label == REFERENCE and row.verdict != "-"), None)
+        if own is not None and own.theirs is not None:
+            theirs = f"{own.theirs.anchor.text} at {own.theirs.length}"
+            line += f" {REFERENCE} beside the authors' {theirs}: {own.verdict}."
         if study.order:
             line += f" {study.order[0].upper()}{study.order[1:]}."
         lines.append(line)
@@ -68,8 +64,9 @@ def headline(studies: Sequence[Study]) -> list[str]:
     if share is not None:
         ends = "" if share.low is None else f" [{share.low:.2f}, {share.high:.2f}]"
         lines.append(
-            f"Over all tasks, {REFERENCE} as a share of the authors' number: interquartile mean "
-            f"{share.value:.2f}{ends}, {share.seeds} runs, stratified bootstrap."
+            f"Over all tasks, {REFERENCE} as a share of the authors' number after the same "
+            f"training: interquartile mean {share.value:.2f}{ends}, {share.seeds} runs, stratified "
+            "bootstrap."
         )
     return lines
 
@@ -125,32 +122,33 @@ def peers(study: Study) -> list[str]:
 
 def study_table(study: Study) -> Table:
     """A row for each reward; a column is there only if some row has something to say in it."""
-    task, published = study.task, study.published
-    length = published.length if published else ""
+    task = study.task
     threshold = task.primary.threshold or 0.0
     reference = next((r.standing.reference for r in study.rows if r.standing), "")
     columns: dict[str, Callable[[Row], str]] = {
         "reward": lambda row: row.label,
         "seeds": lambda row: str(len(row.seeds)),
         task.primary.title: lambda row: str(row.final),
-        f"authors, {length}": lambda row: row.anchor.text if row.anchor else "-",
-        "verdict": lambda row: row.verdict,
+        "authors": lambda row: row.theirs.text if row.theirs else "-",
+        "beside authors": lambda row: row.verdict,
         f"{task.config.length} to {threshold:g}": _speed,
         f"P({reference} better)": lambda row: str(row.standing) if row.standing else "-",
     }
     for metric in study.rows[0].others:
         columns[column_title(metric)] = lambda row, m=metric: str(row.others[m])  # type: ignore[misc]
-    columns["interquartile mean"] = lambda row: str(row.interquartile)
+    columns["interquartile mean"] = lambda row: (
+        str(row.interquartile) if len(row.seeds) > FEW else "-"
+    )
     columns["area"] = lambda row: str(row.area)
     cells = {title: [show(row) for row in study.rows] for title, show in columns.items()}
     kept = {title: column for title, column in cells.items() if set(column) != {"-"}}
     rows = [list(row) for row in zip(*kept.values(), strict=True)]
-    note = f"{TABLE_NOTE} Area: mean height of the curve. Interquartile mean [bootstrap interval]."
-    return Table(list(kept), rows, note)
+    more = "Area: mean height of the curve. Interquartile mean [bootstrap interval]."
+    return Table(list(kept), rows, f"{note_below(list(kept))} {more}")
 
 
 def _speed(row: Row) -> str:
-    theirs = row.anchor.steps_to_80 if row.anchor else None
+    theirs = row.theirs.anchor.steps_to_80 if row.theirs else None
     if row.reached is None or (not row.reached.reached and theirs is None):
         return "-"
     return str(row.reached) + (f"; authors ~{theirs:g}" if theirs else "")
@@ -163,16 +161,21 @@ def chart(study: Study) -> dict[str, Any]:
     panels = {name: metric.title for name, metric in study.task.all_panels().items()}
     groups = [_group(study, row.label, list(panels)) for row in study.rows]
     crosses = " Crosses: the authors." if any(g["authors"]["steps"] for g in groups) else ""
-    seeds = "/".join(map(str, sorted({len(row.seeds) for row in study.rows})))
-    band = "Mean and std" if seeds != "1" else "One curve"
+    drawn = what_is_drawn([len(row.seeds) for row in study.rows])
+    hidden = "; point at a curve to see its seeds" if any(g["reach"] for g in groups) else ""
+    config = study.runs[0].config
     return {
         "step": study.task.config.length,
         "primary": study.task.primary.name,
         "metrics": panels,
+        "ranges": {name: _ends(range_in(study.task, config, name)) for name in panels},
         "groups": groups,
-        "caption": f"{band} over {seeds} seed{'s' * (seeds != '1')}; point at a curve to see its "
-        f"seeds.{crosses}",
+        "caption": f"{drawn[0].upper()}{drawn[1:]}{hidden}.{crosses}",
     }
+
+
+def _ends(bounds: tuple[float, float]) -> list[float | None]:
+    return [x if math.isfinite(x) else None for x in bounds]
 
 
 def _group(study: Study, label: str, metrics: Sequence[str]) -> dict[str, Any]:
@@ -180,16 +183,19 @@ def _group(study: Study, label: str, metrics: Sequence[str]) -> dict[str, Any]:
     steps = curves[metrics[0]][0]
     kept = thinned(len(steps))
     values = {m: [_rounded(row[kept]) for row in curves[m][1]] for m in metrics}
-    theirs = next((row.anchor for row in study.rows if row.label == label), None)
+    theirs = next((row.theirs for row in study.rows if row.label == label), None)
     points: tuple[list[int], list[float]] = ([], [])
+    pace = study.task.pace(study.groups[label][0].settings)
     if theirs and study.published:
-        points = study.published.curve_up_to(label, float(steps[-1]))
+        points = study.published.curve_up_to(label, float(steps[-1]) * pace)
+    seeds = len(study.groups[label])
     return {
         "label": label,
         **line_style(label),
         "steps": steps[kept].tolist(),
         "values": values,
-        "authors": {"steps": points[0], "values": points[1]},
+        "reach": reach_of_mean(seeds) if seeds > FEW else None,  # few are drawn one by one
+        "authors": {"steps": [step / pace for step in points[0]], "values": points[1]},
     }
 
 
@@ -229,72 +235,4 @@ def pictures(study: Study) -> list[Picture]:
 def data_uri(figure: Figure) -> str:
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=130, bbox_inches="tight")
-    return _uri(content.getvalue())
-
-
-def _uri(png: bytes) -> str:
-    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
-
-
-# --- noise ---
-
-
-def find_noise(folders: Sequence[str]) -> list[Path]:
-    """What `irrl noise measure` left in some folders: noise.json, or a name that ends so."""
-    return sorted({path for folder in folders for path in Path(folder).glob("**/*noise.json")})
-
-
-def sound_noise(paths: Sequence[Path]) -> tuple[list[NoiseSection], list[str]]:
-    """Sections for those of some files that can be shown, and a line about each of the others."""
-    sections, left_out = [], []
-    for path in paths:
-        try:
-            sections.append(noise_section(path))
-        except UserError as error:
-            left_out.append(str(error))
-            print(f"irrl: left out: {error}", file=sys.stderr)
-    return sections, left_out
-
-
-def noise_section(path: Path) -> NoiseSection:
-    try:
-        record = read_json(path)
-        tables = [_delta_table(record["runs"]), _reward_table(record["runs"])]
-        command = str(record["command"])
-    except UserError:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(f"{path} is not what `irrl noise measure` writes") from None
-    title, image = f"Discriminator noise ({path.name})", path.with_suffix(".png")
-    alt = f"Posterior of the true label by the online discriminator less the oracle's: {command}"
-    if not is_there(image):
-        return title, tables, [Picture("Violins", alt, None, f"there is no {image.name} beside it")]
-    try:
-        content = read_plain(image, PICTURE_BYTES)
-        if not content.startswith(PNG):
-            raise UserError(f"{image} is not a PNG")
-    except UserError as error:
-        return title, tables, [Picture("Violins", alt, None, str(error))]
-    return title, tables, [Picture("Violins", alt, _uri(content))]
-
-
-def _delta_table(runs: dict[str, Any]) -> Table:
-    keys = ("mean", "std", "skewness", "p_zero_mean", "p_symmetric")
-    rows = [
-        [name, str(d["step"]), *(f"{d[k]:.3g}" for k in keys), str(d["samples"])]
-        for name, found in runs.items()
-        for d in found["delta"]
-    ]
-    header = ["run", "step", "mean", "std", "skewness", "p(zero mean)", "p(symmetric)"]
-    return Table([*header, "episodes"], rows, "The noise itself, and the paper's hypotheses.")
-
-
-def _reward_table(runs: dict[str, Any]) -> Table:
-    keys = ("bias", "predicted_bias", "std", "predicted_std")
-    rows = [
-        [name, str(r["step"]), str(r["reward"]), *(f"{r[k]:.3f}" for k in keys)]
-        for name, found in runs.items()
-        for r in found["rewards"]
-    ]
-    header = ["run", "step", "reward", "bias", "2nd order", "std", "2nd order"]
-    return Table(header, rows, "What it does to rewards: measured, and predicted (Eq. 5 and 6).")
+    return png_uri(content.getvalue())

@@ -7,8 +7,7 @@ as the command line is.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from irrl.analysis.authors import Beside, read_at, verdict_on
 from irrl.analysis.compare import (
     BOOKKEEPING,
     ORACLE,
@@ -16,30 +15,29 @@ from irrl.analysis.compare import (
     Standing,
     all_curves,
     area,
+    authors_of,
     columns_of,
     group_by_reward,
     is_reward,
+    order_of,
     standings,
     steps_to_threshold,
 )
+from irrl.analysis.ranges import range_in
 from irrl.analysis.stats import (
     Estimate,
     Reached,
     bootstrap_estimate,
     mean_estimate,
-    permutation_test,
-    range_of,
     stratified_estimate,
 )
 from irrl.errors import UserError
 from irrl.runs.config import flag_name
 from irrl.runs.run import Run
 from irrl.tasks import find_task, make_config, one_task
-from irrl.tasks.contract import Anchor, Published, Task
+from irrl.tasks.contract import Task
+from irrl.tasks.published import Published
 from irrl.tasks.registry import task_names
-
-PAPER = "paper"
-"""The preset that is the authors' set-up, for tasks of the paper."""
 
 
 class Row(NamedTuple):
@@ -53,7 +51,7 @@ class Row(NamedTuple):
     area: Estimate
     reached: Reached | None
     standing: Standing | None
-    anchor: Anchor | None
+    theirs: Beside | None
     verdict: str
 
 
@@ -157,86 +155,49 @@ def study_of(task: Task, variant: str, set_up: str, runs: Sequence[Run]) -> Stud
     finals = {n: [run.final(primary.name) for run in group] for n, group in groups.items()}
     online = {n: v for n, v in finals.items() if is_reward(n) and not n.endswith(ORACLE)}
     beside = standings(online, primary.higher_is_better)
-    anchors = {n: a for n in online if (a := anchor_of(task, n, groups[n][0])) is not None}
+    own = {label: found[primary.name] for label, found in curves.items()}
+    theirs = {n: authors_of(task, n, group[0], own[n]) for n, group in groups.items()}
     others = [m for m in columns_of(task, runs)[1:] if "seconds" not in m]
     rows = []
     for label, group in groups.items():
-        final = mean_estimate(finals[label]).within(*range_of(primary.name))
+        bounds = range_in(task, group[0].config, primary.name)
         rows.append(
             Row(
                 label,
                 [run.settings["seed"] for run in group],
-                final,
+                mean_estimate(finals[label]).within(*bounds),
                 bootstrap_estimate(finals[label]),
-                {m: _over(m, group) for m in others},
-                area(curves[label][primary.name]),
-                steps_to_threshold(curves[label][primary.name], primary),
+                {m: _over(task, m, group) for m in others},
+                area(own[label], bounds),
+                steps_to_threshold(own[label], primary),
                 beside.get(label),
-                anchors.get(label),
-                verdict(final, anchors.get(label)),
+                theirs[label],
+                verdict_on(theirs[label], *own[label], bounds),
             )
         )
     best_first = -1.0 if primary.higher_is_better else 1.0
     rows.sort(key=lambda row: (not is_reward(row.label), best_first * row.final.value))
-    return Study(task, variant, set_up, groups, curves, rows, order_verdict(online, anchors))
+    return Study(task, variant, set_up, groups, curves, rows, order_of(own, theirs))
 
 
-def _over(metric: str, runs: Sequence[Run]) -> Estimate:
-    return mean_estimate([run.final(metric) for run in runs]).within(*range_of(metric))
-
-
-def anchor_of(task: Task, reward: str, run: Run) -> Anchor | None:
-    """The authors' number, if the run was set up as theirs in all that makes a task what it is."""
-    published = task.published.get(task.variant(run.settings))
-    if published is None or reward not in published.numbers:
-        return None
-    paper = make_config(task.name, PAPER, reward=reward).settings()
-    same = all(run.settings[key] == paper[key] for key in task.as_published)
-    return published.numbers[reward] if same else None
-
-
-def verdict(found: Estimate, anchor: Anchor | None) -> str:
-    """Ours beside theirs, in words that follow from the numbers."""
-    if anchor is None:
-        return "-"
-    low = found.value if found.low is None else found.low
-    high = found.value if found.high is None else found.high
-    if low > anchor.high:
-        return f"above by {found.value - anchor.high:.1f}"
-    if found.value >= anchor.low:
-        return "reached"
-    short = f"{anchor.low - found.value:.1f}"
-    return f"below by {short}, within the interval" if high >= anchor.low else f"below by {short}"
-
-
-def order_verdict(finals: dict[str, list[float]], anchors: dict[str, Anchor]) -> str | None:
-    """Whether rewards that the authors tell apart come in the same order here, and how surely."""
-    pairs = [(a, b) for a in anchors for b in anchors if anchors[a].low > anchors[b].high]
-    if not pairs:
-        return None
-    right = [(a, b) for a, b in pairs if np.mean(finals[a]) > np.mean(finals[b])]
-    p = max(permutation_test(finals[a], finals[b]) for a, b in pairs)
-    if len(right) == len(pairs):
-        several = f"all {len(pairs)} pairs" if len(pairs) > 1 else "one pair"
-        sure = "yes" if p <= 0.05 else "yes in the means, but not beyond chance"
-        return f"order as in the paper: {sure} ({several}, largest p = {p:.2g})"
-    wrong = ", ".join(f"{b} above {a}" for a, b in pairs if (a, b) not in right)
-    return f"order as in the paper: no ({len(right)} of {len(pairs)} pairs; {wrong})"
+def _over(task: Task, metric: str, runs: Sequence[Run]) -> Estimate:
+    bounds = range_in(task, runs[0].config, metric)
+    return mean_estimate([run.final(metric) for run in runs]).within(*bounds)
 
 
 def share_of_authors(studies: Sequence[Study], reward: str) -> Estimate | None:
-    """Ours over theirs, over all tasks for which their number is known.
+    """Ours over theirs after the same training, over all tasks for which there is a verdict.
 
     None below two tasks, or if they have different numbers of seeds: the interquartile mean would
     leave out the smaller ones.
     """
     shares: dict[str, list[float]] = {}
     for study in studies:
-        row = next((r for r in study.rows if r.label == reward and r.anchor), None)
-        if row is not None and row.anchor is not None and study.variant not in shares:
-            theirs = 0.5 * (row.anchor.low + row.anchor.high)
-            name, runs = study.task.primary.name, study.groups[reward]
-            shares[study.variant] = [run.final(name) / theirs for run in runs]
+        row = next((r for r in study.rows if r.label == reward and r.verdict != "-"), None)
+        if row is not None and row.theirs is not None and study.variant not in shares:
+            number = 0.5 * (row.theirs.anchor.low + row.theirs.anchor.high)
+            ours = read_at(*study.curves[reward][study.task.primary.name], row.theirs.step)
+            shares[study.variant] = (ours / number).tolist()
     if len(shares) < 2 or len({len(values) for values in shares.values()}) > 1:
         return None
     return stratified_estimate(list(shares.values()))

@@ -140,7 +140,8 @@ class Collector:
             log_probs = self._posteriors.of(paid)
         else:
             log_probs = self.model.judge.judge(self._running.batch(paid, labels))
-        potential = self.model.potential(log_probs, labels[paid])
+        seen = {name: array[paid] for name, array in self._running.newest().items()}
+        potential = self.model.potential(log_probs, labels[paid], seen)
         due = payments(self.pay, potential, self._before[paid], ended[paid])
         self._before[paid] = potential
         return due

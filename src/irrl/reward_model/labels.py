@@ -1,5 +1,6 @@
 """Labels as environments tell them: whole numbers, or nothing yet."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,19 @@ def as_labels(labels: Any) -> np.ndarray:
             raise UserError(f"label {value.item()} of environment {n} is out of range")
         found[n] = value.item()
     return found
+
+
+def log_prior_of(prior: Any, counts: np.ndarray) -> np.ndarray:
+    """Log-probabilities of labels, float32 of shape ``(labels,)``.
+
+    Args:
+        prior: ``"uniform"``, ``"counted"``, or a probability for each.
+        counts: of the labels so far; each has one added, so that none has probability zero.
+    """
+    if isinstance(prior, str) and prior == "uniform":
+        return np.full(len(counts), -math.log(len(counts)), np.float32)
+    shares = (counts + 1.0) / (counts + 1.0).sum() if isinstance(prior, str) else np.asarray(prior)
+    return np.log(shares).astype(np.float32)
 
 
 def require_in_range(labels: np.ndarray, count: int) -> None:

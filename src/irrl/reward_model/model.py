@@ -27,11 +27,12 @@ from irrl.nn.models import Arrays
 from irrl.reward_model import saving
 from irrl.reward_model.discriminator import Discriminator, Make, frozen
 from irrl.reward_model.health import LOOKED_AT, health_of, health_of_model, warn
-from irrl.reward_model.labels import require_in_range
+from irrl.reward_model.labels import log_prior_of, require_in_range
 from irrl.reward_model.payment import payments_of_episode
 from irrl.reward_model.settings import Settings
 from irrl.reward_model.spaces import Part, Parts, as_parts, length_of, said_parts, to_parts
-from irrl.reward_model.store import Batch, EpisodeStore
+from irrl.reward_model.store import Batch, EpisodeStore, first_and_last
+from irrl.reward_model.visits import make_visits, visits_bonus
 
 
 class RewardModel:
@@ -81,6 +82,7 @@ class RewardModel:
         self.reward_fn = self.settings.reward_fn(validate=False)
         self.store = EpisodeStore(self.parts, self.settings.store or 1)
         self.held_out = EpisodeStore(self.parts, LOOKED_AT)
+        self.visits = make_visits(self.parts, self.settings)
         self.label_counts = np.zeros(labels, np.int64)
         self.updates = 0
         self.new = (0, 0)  # episodes and states that it has not learned from yet
@@ -120,24 +122,21 @@ class RewardModel:
         return self.discriminator if self.oracle is None else self.oracle
 
     def log_prior(self) -> np.ndarray:
-        """Shape ``(labels,)``; a count has one added, so that no label has probability zero."""
-        if self.settings.prior == "uniform":
-            return np.full(self.labels, -math.log(self.labels), np.float32)
-        if self.settings.prior == "counted":
-            counts = self.label_counts + 1.0
-            return np.log(counts / counts.sum()).astype(np.float32)
-        return np.log(np.asarray(self.settings.prior)).astype(np.float32)
+        """Shape ``(labels,)``."""
+        return log_prior_of(self.settings.prior, self.label_counts)
 
-    def potential(self, log_probs: Tensor, labels: np.ndarray) -> np.ndarray:
-        """Rewards of posteriors, log-probabilities ``(N, ..., K)`` of the members: ``(...)``."""
+    def potential(self, log_probs: Tensor, labels: np.ndarray, seen: Parts) -> np.ndarray:
+        """Rewards ``(n,)`` of members' posteriors ``(N, n, K)``, and of what was seen last."""
         if self.episodes < self.settings.warm_up:
             return np.zeros(labels.shape)
         device = log_probs.device
         y, log_prior = (torch.from_numpy(a).to(device) for a in (labels, self.log_prior()))
         rewards = self.reward_fn(log_probs, y, log_prior, ensemble=True)
-        if self.settings.bonus:
+        if self.settings.bonus and self.visits is None:
             rewards = rewards + self.settings.bonus * disagreement(log_probs, validate=False)
         found = rewards.cpu().numpy().astype(float)
+        if self.visits is not None:
+            found += self.settings.bonus * visits_bonus(self.visits.of(seen))
         if not np.isfinite(found).all():
             raise UserError("the discriminator diverged: lower its learning_rate and start anew")
         return found
@@ -156,7 +155,8 @@ class RewardModel:
         """
         parts, length = self._episode(observations)
         self.require_labels(np.array([label]))
-        potentials = self.potential(self._judge_steps(parts), np.full(length, label, np.int64))
+        labels = np.full(length, label, np.int64)
+        potentials = self.potential(self._judge_steps(parts), labels, parts)
         return payments_of_episode(self.settings.pay, potentials)
 
     @torch.no_grad()
@@ -196,13 +196,12 @@ class RewardModel:
         self.require_labels(labels)
         labels = labels.astype(np.int64, copy=False)
         if self.settings.judge == "final":  # the first one is kept to see whether it tells
-            ends = np.cumsum(lengths)
-            rows = np.stack([ends - lengths, ends - 1], axis=1).ravel()
-            observations = {name: array[rows] for name, array in observations.items()}
-            lengths = np.full(len(labels), 2)
+            observations, lengths = first_and_last(observations, lengths)
         judged = slice(1, None, 2) if self.settings.judge == "final" else slice(None)
-        normaliser = self.discriminator.features.normaliser
-        normaliser.add({name: array[judged] for name, array in observations.items()})
+        seen = {name: array[judged] for name, array in observations.items()}
+        self.discriminator.features.normaliser.add(seen)
+        if self.visits is not None:
+            self.visits.add(seen)
         random = np.random.default_rng([self.settings.seed, 1, self.episodes])
         held_out = random.random(len(labels)) < self.settings.held_out
         for store, chosen in ((self.store, ~held_out), (self.held_out, held_out)):

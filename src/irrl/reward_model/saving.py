@@ -1,12 +1,12 @@
 """A reward model to and from arrays and JSON, and one file of both. Nothing in it is code."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
 from irrl.errors import UserError
@@ -14,14 +14,17 @@ from irrl.nn.models import Arrays
 from irrl.reward_model.discriminator import Discriminator, Make
 from irrl.reward_model.spaces import from_json, to_json
 from irrl.reward_model.store import EpisodeStore
+from irrl.reward_model.visits import Visits, make_visits
+from irrl.runs.checkpoint import ARRAYS_BYTES, arrays_of
 from irrl.runs.files import write_atomic
+from irrl.runs.reading import parse_json, read_plain
 
 if TYPE_CHECKING:
     from irrl.reward_model.model import RewardModel
 
 SomeModel = TypeVar("SomeModel", bound="RewardModel")
 
-HEADER = "irrl"
+HEADER, DIGEST = "irrl", "sha256"
 WEIGHTS = ("members.", "features.", "adam.")
 STORES = ("store", "held_out")
 
@@ -35,6 +38,8 @@ def to_checkpoint(model: "RewardModel", store: bool = True) -> tuple[Arrays, dic
     for name in STORES if store else ():
         kept = getattr(model, name).to_arrays()
         arrays |= {f"{name}.{key}": array for key, array in kept.items()}
+    if model.visits is not None:
+        arrays |= {f"visits.{name}": array for name, array in model.visits.to_arrays().items()}
     oracle = model.oracle
     if oracle is not None:
         arrays |= {f"oracle.{name}": array for name, array in oracle.to_arrays(False).items()}
@@ -50,9 +55,19 @@ def to_checkpoint(model: "RewardModel", store: bool = True) -> tuple[Arrays, dic
 
 
 def write(path: Path, arrays: Arrays, state: Mapping[str, Any]) -> None:
-    """One file: safetensors, with JSON in its header."""
+    """One file: safetensors, with JSON and a digest of all in its header."""
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    write_atomic(path, to_safetensors(contiguous, {HEADER: json.dumps(state)}))
+    said = json.dumps(state)
+    header = {HEADER: said, DIGEST: _digest(contiguous, said)}
+    write_atomic(path, to_safetensors(contiguous, header))
+
+
+def _digest(arrays: Arrays, said: str) -> str:
+    digest = hashlib.sha256(said.encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"\n{name} {array.dtype} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 # --- from ---
@@ -61,15 +76,18 @@ def write(path: Path, arrays: Arrays, state: Mapping[str, Any]) -> None:
 def read(path: Path) -> tuple[Arrays, dict[str, Any]]:
     """What `write` wrote; raises where a file is damaged or of something else."""
     try:
-        with safe_open(path, "numpy") as file:
-            header = (file.metadata() or {}).get(HEADER)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        state = json.loads(header) if header else None
-    except (OSError, SafetensorError, TypeError, ValueError) as error:
-        said = str(error).partition("\n")[0]
-        raise UserError(f"{path} is not a saved reward model: {said}") from None
+        content = read_plain(path.resolve(), ARRAYS_BYTES)
+        arrays = arrays_of(path, content)
+        header = parse_json(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        said, digest = (header.get("__metadata__", {}).get(key) for key in (HEADER, DIGEST))
+        state = parse_json(said.encode()) if said else None
+    except (OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"{path} is not a saved reward model: {reason}") from None
     if not isinstance(state, dict):
         raise UserError(f"{path} is not a saved reward model: its header says nothing of one")
+    if digest != _digest(arrays, said):
+        raise UserError(f"{path} was altered: it has not the SHA-256 that it names")
     return arrays, state
 
 
@@ -90,9 +108,11 @@ def load(
         model = kind(parts, labels, discriminator, oracle, **state["settings"])
         model.restore(arrays, state)
     except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path} is a damaged reward model: {error}") from None
-    except ValueError as error:
-        raise UserError(f"{path} cannot be loaded: {error}") from None
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"{path} is a damaged reward model: {reason}") from None
+    except (MemoryError, RuntimeError, ValueError) as error:  # also sizes nobody has room for
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"{path} cannot be loaded: {reason}") from None
     return model
 
 
@@ -105,6 +125,7 @@ def restore(model: "RewardModel", arrays: Arrays, state: Mapping[str, Any]) -> N
             raise UserError("the saved reward model is damaged: its counts do not fit")
         has_store = bool(state["has_store"])
         counts = _label_counts(model, arrays)
+        visits = _visits(model, arrays)
         stores = {name: _store(model, name, arrays if has_store else None) for name in STORES}
         before = model.discriminator.to_arrays()
         try:
@@ -116,7 +137,7 @@ def restore(model: "RewardModel", arrays: Arrays, state: Mapping[str, Any]) -> N
             raise
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"the saved reward model is damaged: {error}") from None
-    model.store, model.held_out = stores["store"], stores["held_out"]
+    model.store, model.held_out, model.visits = stores["store"], stores["held_out"], visits
     model.label_counts, model.updates, model.new = counts, updates, (new[0], new[1])
     model.revision += 1
 
@@ -140,6 +161,13 @@ def _label_counts(model: "RewardModel", arrays: Arrays) -> np.ndarray:
     if counts.shape != (model.labels,) or counts.dtype != np.int64 or (counts < 0).any():
         raise UserError("the saved reward model is damaged: its label_counts do not fit")
     return counts.copy()
+
+
+def _visits(model: "RewardModel", arrays: Arrays) -> Visits | None:
+    made = make_visits(model.parts, model.settings)
+    if made is not None:
+        made.restore(_below("visits.", arrays))
+    return made
 
 
 def _store(model: "RewardModel", name: str, arrays: Arrays | None) -> EpisodeStore:

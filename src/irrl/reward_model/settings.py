@@ -16,6 +16,7 @@ MODES = ("labels", "skills")
 JUDGES = ("trajectory", "state", "final")
 PAYMENTS = ("end", "differences", "steps", "environment")
 PRIORS = ("uniform", "counted")
+BONUSES = ("disagreement", "visits")
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     # The label is the environment's: what an episode says of it does not depend on the policy
@@ -41,7 +42,11 @@ class Settings:
         reward: a name of `irrl.REWARDS`, or ``"module:function"``.
         prior: of the labels: ``"uniform"``, ``"counted"``, or a probability for each.
         ensemble: number of discriminators, read as their mixture; 2 for ``"disdain"``.
-        bonus: weight of their disagreement, added to any reward.
+        bonus: weight of what is added to any reward, for exploration.
+        bonus_for: ``"disagreement"`` of the ensemble, or ``"visits"``: one over the root of how
+            often what is judged was there before; an end for the judge ``"final"``.
+        bucket: side of the buckets in which visits are counted, in units of the observation; a
+            tenth of the range of a bounded number if left open.
         width: units of the default discriminator's layers.
         core: of the default discriminator of trajectories: ``"set"`` or ``"gru"``.
         pixels: how the default discriminator sees images: ``"contrast"``, ``"standardised"`` or
@@ -69,6 +74,8 @@ class Settings:
     prior: str | tuple[float, ...] = "uniform"
     ensemble: int | None = None
     bonus: float = 0.0
+    bonus_for: str = "disagreement"
+    bucket: float | None = None
     width: int = 128
     core: str = "set"
     pixels: str = "contrast"
@@ -97,8 +104,11 @@ class Settings:
             self._fill("samples_per_episode", 2)
         for name, value in DEFAULTS[self.mode].items():
             self._fill(name, value)
-        self._fill("ensemble", 2 if self.reward_fn().needs_ensemble or self.bonus else 1)
-        self._require_known(judge=JUDGES, pay=PAYMENTS, core=CORES, pixels=PIXELS)
+        self._require_known(
+            judge=JUDGES, pay=PAYMENTS, core=CORES, pixels=PIXELS, bonus_for=BONUSES
+        )
+        self._require("bonus", lambda v: 0 <= v < np.inf, "zero or positive")
+        self._fill("ensemble", 2 if self._must_disagree else 1)
         self._require(
             "ensemble width batch_size samples_per_episode store max_episode_steps",
             lambda v: isinstance(v, int) and v >= 1,
@@ -109,7 +119,8 @@ class Settings:
             lambda v: isinstance(v, int) and 0 <= v < 2**63,
             "a whole number, zero or more",
         )
-        self._require("bonus", lambda v: 0 <= v < np.inf, "zero or positive")
+        if self.bucket is not None:
+            self._require("bucket", lambda v: 0 < v < np.inf, "positive")
         self._require("learning_rate", lambda v: 0 < v < np.inf, "positive")
         self._require("held_out", lambda v: 0 <= v < 1, "at least 0 and below 1")
         for name in ("normalise", "varying_length"):
@@ -124,8 +135,22 @@ class Settings:
                 "pay 'steps' does not go with judge 'final', which learns final states only: take "
                 "judge 'state', or pay 'end' or 'differences'"
             )
-        if self.ensemble == 1 and (self.reward_fn().needs_ensemble or self.bonus):
+        if self.ensemble == 1 and self._must_disagree:
             raise UserError("ensemble must be 2 or more: one discriminator cannot disagree")
+        if self.counts_visits and self.judge == "trajectory":
+            raise UserError(
+                "bonus_for 'visits' counts states: take judge 'final' or 'state', or the bonus for "
+                "'disagreement'"
+            )
+
+    @property
+    def counts_visits(self) -> bool:
+        """Whether there is a bonus for what was rarely there before."""
+        return self.bonus > 0 and self.bonus_for == "visits"
+
+    @property
+    def _must_disagree(self) -> bool:
+        return self.reward_fn().needs_ensemble or bool(self.bonus and not self.counts_visits)
 
     @property
     def ends_are_final(self) -> bool:

@@ -17,6 +17,14 @@ class Batch(NamedTuple):
     labels: np.ndarray  # (B,)
 
 
+def first_and_last(observations: Parts, lengths: np.ndarray) -> tuple[Parts, np.ndarray]:
+    """Of episodes that lie one after the other, what was seen first and last."""
+    ends = np.cumsum(lengths)
+    rows = np.stack([ends - lengths, ends - 1], axis=1).ravel()
+    kept = {name: array[rows] for name, array in observations.items()}
+    return kept, np.full(len(lengths), 2)
+
+
 class EpisodeStore:
     """The newest episodes, up to a number of them.
 
@@ -105,7 +113,9 @@ class EpisodeStore:
         for array in (lengths, labels):
             if array.dtype != np.int64 or array.ndim != 1 or len(array) != len(labels):
                 raise UserError("stored episodes are damaged: lengths or labels do not fit")
-        if any(len(a) != lengths.sum() for a in observations.values()) or (lengths < 1).any():
+        known = min(len(a) if a.ndim else 0 for a in observations.values())
+        outside = bool(len(lengths)) and not 1 <= lengths.min() <= lengths.max() <= known
+        if outside or any(len(a) != lengths.sum() for a in observations.values()):
             raise UserError("stored episodes are damaged: their lengths do not fit")
         require_stored(self.parts, observations)
         self._arrays = {n: np.zeros((0, *a.shape[1:]), a.dtype) for n, a in observations.items()}

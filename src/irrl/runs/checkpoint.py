@@ -18,6 +18,7 @@ from safetensors.numpy import load, save
 
 from irrl.errors import UserError, shown
 from irrl.runs.files import sync_folder, temporary_of, to_json_bytes, write_atomic, write_synced
+from irrl.runs.folder import CHECKPOINTS
 from irrl.runs.reading import (
     digest_of,
     is_real_folder,
@@ -85,7 +86,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
         content = read_plain(path / ARRAYS, size)
         if hashlib.sha256(content).hexdigest() != record["arrays_sha256"]:
             raise ValueError(f"{path / ARRAYS} was altered or cut")
-        return Checkpoint(record["step"], _arrays_of(path / ARRAYS, content), record["state"])
+        return Checkpoint(record["step"], arrays_of(path / ARRAYS, content), record["state"])
     except FileNotFoundError as error:
         raise UserError(
             f"half a checkpoint: {error.filename} is missing; {_advice(path)}"
@@ -117,7 +118,8 @@ def _read_state(path: Path) -> dict[str, Any]:
     return record
 
 
-def _arrays_of(path: Path, content: bytes) -> dict[str, np.ndarray]:
+def arrays_of(path: Path, content: bytes) -> dict[str, np.ndarray]:
+    """The arrays in the content of a file; a ValueError where there are none, or NaN in one."""
     try:
         arrays = load(content)
     except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
@@ -130,7 +132,7 @@ def _arrays_of(path: Path, content: bytes) -> dict[str, np.ndarray]:
 
 def remove_checkpoint(path: Path) -> None:
     """Remove one whole: under another name first, so that no half of it is ever found."""
-    aside = path.with_name(f".{path.name}.old")
+    aside = temporary_of(path)
     path.rename(aside)
     shutil.rmtree(aside)
 
@@ -141,6 +143,15 @@ def checkpoint_paths(folder: Path) -> list[Path]:
     found = folder.iterdir() if folder.is_dir() else ()
     named = (p for p in found if _BY_STEP.fullmatch(p.name) and is_real_folder(p))
     return sorted(named, key=lambda path: int(path.name))
+
+
+def some_checkpoints(run_folder: Path, count: int) -> list[Path]:
+    """So many of a run, evenly from the first to the last; all if there are fewer."""
+    paths = checkpoint_paths(run_folder / CHECKPOINTS)
+    if not paths:
+        raise UserError(f"{run_folder} has no checkpoint to measure")
+    chosen = np.linspace(0, len(paths) - 1, min(count, len(paths))).round().astype(int)
+    return [paths[i] for i in np.unique(chosen)]
 
 
 def last_checkpoint(folder: Path) -> Checkpoint | None:

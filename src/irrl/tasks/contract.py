@@ -21,13 +21,19 @@ from irrl.errors import UserError
 from irrl.runs.checkpoint import Checkpoint
 from irrl.runs.config import Config
 from irrl.runs.run import Run
+from irrl.tasks.published import Published
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure, SubFigure
 
+    from irrl.gradient_measured import MeasuredGradients
     from irrl.noise_measured import Posteriors
 
+MeasureGradient = Callable[
+    [Run, Path | None, Sequence[str], int | None, int, Callable[[int, int], None]],
+    "list[MeasuredGradients]",
+]
 Settings = Mapping[str, Any]
 Metrics = dict[str, Any]
 DEFAULT_PRESET = "fast"
@@ -52,40 +58,7 @@ class Metric(NamedTuple):
     threshold: float | None = None  # how fast a run gets there is part of its table
 
 
-# --- what the authors report ---
-
-
-class Anchor(NamedTuple):
-    """Where a reward of theirs ends: as it is written, and the range that stands for."""
-
-    text: str
-    low: float
-    high: float
-    source: str = "read off their figure"
-    steps_to_80: float | None = None  # the steps in which curves are drawn; None: not known
-
-
-@dataclass(frozen=True)
-class Published:
-    """The authors' numbers of a task, or of a variant of it, after one length of training."""
-
-    length: str  # in words, such as "1500 epochs"
-    numbers: Mapping[str, Anchor]  # by reward
-    steps: tuple[int, ...] = ()  # of the points of their learning curves
-    curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-
-    def texts(self) -> dict[str, str]:
-        """Their numbers as they are written, by reward."""
-        return {reward: anchor.text for reward, anchor in self.numbers.items()}
-
-    def curve_point(self, reward: str, step: int) -> float:
-        return self.curves[reward][self.steps.index(step)]
-
-    def curve_up_to(self, reward: str, last: float) -> tuple[list[int], list[float]]:
-        """Their curve as far as ours goes."""
-        values = self.curves.get(reward, ())
-        points = [p for p in zip(self.steps, values, strict=False) if p[0] <= last]
-        return [step for step, _ in points], [value for _, value in points]
+# --- what others report ---
 
 
 class Peer(NamedTuple):
@@ -100,6 +73,11 @@ class Peer(NamedTuple):
 def no_peers(settings: Settings) -> Sequence[Peer]:
     """Nobody has published anything for it."""
     return ()
+
+
+def their_pace(settings: Settings) -> float:
+    """A step of ours is one of theirs."""
+    return 1.0
 
 
 # --- pictures and data ---
@@ -147,6 +125,11 @@ def nothing_to_check(config: Any) -> None:
     """For tasks that need nothing but their configuration."""
 
 
+def no_limits(config: Any) -> dict[str, float]:
+    """No metric has a largest value but by its name."""
+    return {}
+
+
 def one_panel(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """All runs in one panel that needs no title."""
     return {"": list(runs)}
@@ -177,13 +160,18 @@ class Task:
         published: the authors' numbers, by variant.
         peers: (settings) -> what others publish for the same environment, whatever their method.
         as_published: settings that must be those of the preset `paper` for these to apply.
+        recipe: those that must be so, too, for a verdict beside them.
+        pace: (settings) -> how much training a step is, in steps of the authors' numbers.
         ceiling: (config) -> the best value of the primary metric there can be, drawn as a line.
+        limits: (config) -> the largest values of metrics; no interval or band goes beyond.
         paper_labels: figure -> its label in the paper.
         figures: figures that only this task can draw.
         picture: what policies do, for the report.
         plot_beside: (part of a figure, label -> run, label -> colour): drawn beside the curves.
         play: (runs, number of episodes, seed) -> episodes to look at.
         measure_noise: (run, folder of an oracle, episodes, checkpoints) -> posteriors by both.
+        measure_gradient: (run, folder of an oracle or None, names of rewards, episodes or None,
+            checkpoints, progress) -> moments of its policy gradients; progress is told (done, all).
         data: verbs below `irrl data`.
     """
 
@@ -206,14 +194,18 @@ class Task:
     scripted_baselines: Mapping[str, Settings] = field(default_factory=dict)
     published: Mapping[str, Published] = field(default_factory=dict)
     as_published: tuple[str, ...] = ()
+    recipe: tuple[str, ...] = ()
+    pace: Callable[[Settings], float] = their_pace
     peers: Callable[[Settings], Sequence[Peer]] = no_peers
     ceiling: Callable[[Any], float] | None = None
+    limits: Callable[[Any], Mapping[str, float]] = no_limits
     paper_labels: Mapping[str, str] = field(default_factory=dict)
     figures: Mapping[str, NamedFigure] = field(default_factory=dict)
     picture: EpisodePicture | None = None
     plot_beside: "Callable[[SubFigure, Mapping[str, Run], Mapping[str, str]], None] | None" = None
     play: Callable[[Sequence[Run], int, int], Played] | None = None
     measure_noise: "Callable[[Run, Path, int, int], list[Posteriors]] | None" = None
+    measure_gradient: MeasureGradient | None = None
     data: Mapping[str, DataVerb] = field(default_factory=dict)
 
     def variant(self, settings: Settings) -> str:

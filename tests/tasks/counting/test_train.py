@@ -46,6 +46,18 @@ def test_a_posterior_at_the_prior_gets_no_reward(name):
     assert log_prior_of(config)[0] > log_prior_of(config)[6]
 
 
+def test_in_units_of_the_largest_certainty_of_the_rarest_count_earns_one():
+    labels = torch.arange(CLASSES)
+    certain = torch.full((CLASSES, CLASSES), -torch.inf).fill_diagonal_(0.0)
+    for name in ("clipped-linear", "clipped-log", "accuracy"):
+        absolute, relative = (
+            final_rewards(make_config("counting", "smoke", reward=name, **unit), certain, labels)
+            for unit in ({}, {"reward_unit": "largest"})
+        )
+        assert relative.max() == pytest.approx(1.0)
+        torch.testing.assert_close(relative * absolute.max(), absolute)
+
+
 def test_the_reward_comes_once_at_the_end(scenes_folder):
     """Returns against a loop over episodes, with discount and cost, lambda 1."""
     case = Case(

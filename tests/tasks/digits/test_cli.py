@@ -88,6 +88,11 @@ def test_an_oracle_run_and_the_noise_beside_it(irrl, digits_run, tmp_path):
     assert result.returncode == 0, result.stderr
     assert "p(symmetric)" in result.stdout and "2nd order" in result.stdout
     table = json.loads((tmp_path / "noise.json").read_text())
+    judge = json.loads((digits_run / "summary.json").read_text())
+    for name in ("accuracy_percent", "test_accuracy_percent"):
+        assert table["oracle"][name] == judge[name]
+    said = " ".join(result.stdout.split())
+    assert f"test accuracy {judge['test_accuracy_percent']:.1f} %" in said
     (found,) = table["runs"].values()
     assert [row["step"] for row in found["delta"]] == [0, 2, 4]
     assert all(row["samples"] == 100 for row in found["delta"])

@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from irrl.errors import UserError
+from irrl.runs.checkpoint import Checkpoint
 from irrl.tasks import make_config
 from irrl.tasks.gym import agents
 from irrl.tasks.gym.learner import prepare
@@ -51,11 +52,58 @@ def test_what_does_not_fit_is_refused():
         ({**arrays, weights: np.zeros(7, np.float32)}, "policy.log_std has shape"),
         ({n: a for n, a in arrays.items() if n != weights}, "has no policy.log_std"),
         ({**arrays, "policy.optimizer.999.step": np.zeros(())}, "optimizer.999"),
+        ({**arrays, "policy.optimizer.x": np.zeros(())}, "optimizer.x"),
+        ({**arrays, name: np.zeros((), np.float32)}, "optimizer.0"),  # was taken for a scalar
+        ({**arrays, name: arrays[name].astype(np.float64)}, "expected torch.float32"),
+        ({**arrays, name: np.full_like(arrays[name], np.inf)}, "must be finite"),
+        ({n: a for n, a in arrays.items() if n != name}, f"has no {name}"),
+        ({**arrays, "policy.optimizer.0.step": np.zeros(2)}, "no count of steps"),
+        ({**arrays, "policy.optimizer.0.step": np.array(-1.0)}, "no count of steps"),
+        ({**arrays, "policy.optimizer.0.more": np.zeros(())}, "it has policy.optimizer.0.more"),
+        ({**arrays, "policy.more": np.zeros(())}, "it has policy.more"),
+        ({**arrays, weights: np.full_like(arrays[weights], np.nan)}, "finite numbers"),
     ):
         with pytest.raises(UserError, match=said):
             agents.restore(fresh, broken, counts)
-    with pytest.raises(UserError, match="does not know the agent's num_timesteps"):
-        agents.restore(fresh, arrays, {})
+    for count in ({}, {**counts, "num_timesteps": -1}, {**counts, "num_timesteps": True}, []):
+        with pytest.raises(UserError, match="does not know the agent's num_timesteps"):
+            agents.restore(fresh, arrays, count)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("log_ent_coef", np.zeros(2, np.float32)),
+        ("log_ent_coef", np.full(1, np.inf, np.float32)),
+        ("replay.place", np.zeros(3, np.int64)),
+        ("replay.place", np.array([np.inf] * 4)),
+        ("replay.place", np.array(3)),
+        ("replay.labels", None),
+    ],
+)
+def test_a_replay_buffer_that_does_not_fit_is_refused(name, value):
+    config, learner = learned("sac")
+    arrays, counts = agents.to_arrays(learner.agent), agents.counters(learner.agent)
+    broken = {**arrays, name: arrays[name] + 99 if value is None else value}
+    with pytest.raises(UserError, match=r"damaged|expected"):
+        agents.restore(prepare(config, None).agent, broken, counts)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"segment": -2}, {"segment": "1"}, {"segment": 10**40}, {"since": []}, {"cpu_seconds": "1"},
+        {"since": {"discriminator_loss": "low"}}, {"agent": None}, {"reward_model": []},
+    ],
+)  # fmt: skip
+def test_a_state_that_cannot_be_is_refused(change):
+    config, learner = learned("ppo")
+    arrays, state = learner.to_checkpoint()
+    assert prepare(config, Checkpoint(learner.step, arrays, state)).step == learner.step
+    with pytest.raises(UserError, match="damaged"):
+        prepare(config, Checkpoint(learner.step, arrays, {**state, **change}))
+    with pytest.raises(UserError, match="how far it came"):
+        prepare(config, Checkpoint(learner.step + 1, arrays, state))
 
 
 def test_the_step_size_falls_over_the_whole_run():

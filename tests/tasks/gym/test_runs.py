@@ -18,15 +18,22 @@ from tests.helpers.runs import content, run_in, stopped_after
 from tests.tasks.gym import own
 
 OFF_POLICY = {"agent": "sac", "rollout": 4, "gradient_steps": 2, "steps": 1_600}
+MAZE = {"env": "irrl/Maze-v0", "env_options": '{"horizon": 20}', "rollout": 20, "batch_size": 80}
 DOORS = {"env": f"{own.__name__}:Doors-v0", "mode": "labels", "labels": 2}
 
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, OFF_POLICY, {"agent": "recurrent-ppo", "steps": 1_600}, {**DOORS, "pay": "differences"}],
-    ids=["ppo", "sac", "recurrent-ppo", "labels"],
+    [
+        {},
+        OFF_POLICY,
+        {"agent": "recurrent-ppo", "steps": 1_600},
+        {**DOORS, "pay": "differences"},
+        {**MAZE, "bonus": "visits", "bonus_weight": 0.5, "pay": "differences"},
+    ],
+    ids=["ppo", "sac", "recurrent-ppo", "labels", "maze"],
 )
-@pytest.mark.parametrize("rows", [1, 4])
+@pytest.mark.parametrize("rows", [1, 2, 4])
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, settings, rows):
     whole = run_in(tmp_path / "whole", "gym", **settings)
     stopped_after(rows, tmp_path / "stopped", "gym", **settings)

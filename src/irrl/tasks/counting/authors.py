@@ -1,6 +1,6 @@
 """The authors' numbers of object counting: per cent right counts, read off their figure to 0.3."""
 
-from irrl.tasks.contract import Anchor, Published
+from irrl.tasks.published import Anchor, Published
 
 READING_ERROR = 0.3
 
@@ -11,7 +11,8 @@ def _accuracy(text: str) -> Anchor:
 
 
 PUBLISHED = Published(
-    length="2 million episodes",
+    unit="episodes",
+    span=(2e6, 2e6),
     numbers={
         "clipped-linear": _accuracy("91.4"),
         "clipped-log": _accuracy("84.3"),
@@ -23,4 +24,5 @@ PUBLISHED = Published(
         "clipped-log": (36.2, 45.5, 61.5, 76.1, 83.5),
         "accuracy": (31.9, 47.9, 57.0, 66.3, 77.4),
     },
+    reading_error=READING_ERROR,
 )

@@ -7,6 +7,7 @@ from typing import ClassVar
 from irrl.errors import UserError, shown
 from irrl.runs.config import SCHEDULES, Config, setting, share_left
 from irrl.tasks.counting.scene import RESOLUTION, VIEWS
+from irrl.units import REWARD_UNITS, require_unit
 
 PRIORS = ("sampler", "uniform")
 SCRIPTED = ("stay", "random", "sweep")
@@ -53,6 +54,11 @@ class CountingConfig(Config):
     resolution: int = setting(256, "side of the pictures; they must have been rendered so")
     prior: str = setting(
         "sampler", "p(count) in the reward: sampler (as scenes are sampled) or uniform"
+    )
+    reward_unit: str = setting(
+        "absolute",
+        "rewards as their formula says (absolute), or divided by the largest, so that value-coef, "
+        "the clipping of values and move-cost mean the same for all (largest)",
     )
     behaviour_policy: str = setting(
         "learned",
@@ -128,6 +134,7 @@ class CountingConfig(Config):
             schedule=SCHEDULES,
             entropy_schedule=SCHEDULES,
             normalise_advantage=NORMALISATIONS,
+            reward_unit=REWARD_UNITS,
         )
         self.require(
             "encoder_halvings embedding width episodes batch_episodes n_epochs "
@@ -163,6 +170,7 @@ class CountingConfig(Config):
             lambda v: v % self.evaluate_every == 0,
             f"a multiple of evaluate-every ({self.evaluate_every})",
         )
+        require_unit(self.reward_unit, self.reward_fn())
         self._check_encoder()
         if self.scenes == "":
             raise UserError("scenes must be a folder made by `irrl data scenes`, got nothing")

@@ -8,6 +8,12 @@ from irrl.tasks.counting.presets import PRESETS
 
 INSTALL = "irrl[counting]"
 
+
+def limits(config: CountingConfig) -> dict[str, float]:
+    """No more moves than an episode has."""
+    return {"moves": float(config.max_moves)}
+
+
 TASK = Task(
     name="counting",
     config=CountingConfig,
@@ -27,6 +33,7 @@ TASK = Task(
     scripted_baselines={name: {"behaviour_policy": name} for name in SCRIPTED},
     published={"counting": PUBLISHED},
     as_published=("max_moves", "prior"),
+    limits=limits,
     paper_labels={"reward-comparison": "fig:object-counting-baseline-comparison"},
     figures={
         "case-study": NamedFigure(

@@ -43,6 +43,7 @@ from irrl.tasks.counting.rollout import (
     states_of,
 )
 from irrl.tasks.counting.state import CountingRun, Learner, to_checkpoint
+from irrl.units import reward_unit
 
 POLICY_METRICS = ("policy_entropy", "policy_clip_fraction", "policy_kl")
 
@@ -101,8 +102,10 @@ def train_batch(
 
 def final_rewards(config: CountingConfig, log_count: Tensor, labels: Tensor) -> Tensor:
     """The reward of each episode, which comes at its end, (n,)."""
-    log_prior = torch.from_numpy(log_prior_of(config)).to(log_count)
-    return config.reward_fn(validate=False)(log_count, labels, log_prior)
+    log_prior = log_prior_of(config)
+    reward_fn = config.reward_fn(validate=False)
+    rewards = reward_fn(log_count, labels, torch.from_numpy(log_prior).to(log_count))
+    return rewards / reward_unit(config.reward_unit, reward_fn, log_prior)
 
 
 def ppo_batch(

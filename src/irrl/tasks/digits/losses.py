@@ -1,5 +1,7 @@
 """Rewards, returns and the loss of the policy."""
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from array_api_compat import array_namespace
@@ -12,6 +14,7 @@ from irrl.tasks.digits.discriminator import Discriminator
 from irrl.tasks.digits.extensions.config import DigitsConfig
 from irrl.tasks.digits.policy import Policy
 from irrl.tasks.digits.rollout import Trajectory
+from irrl.units import reward_unit
 
 # --- reward ---
 
@@ -45,6 +48,7 @@ def reward_potential(config: DigitsConfig, log_probs: Tensor, labels: Tensor) ->
         rewards = reward_fn.of_log_posterior(array_namespace(log_q), log_q, log_p)
     else:
         rewards = config.reward_fn(validate=False)(log_probs, labels.expand(steps, -1))
+    rewards = rewards / reward_unit(config.reward_unit, config.reward_fn(), CLASSES)
     if not config.stops:
         return rewards
     glimpses = torch.arange(1, steps + 1, device=rewards.device)[:, None]
@@ -66,17 +70,35 @@ def returns_of(
 # --- policy ---
 
 
-def policy_loss(
-    config: DigitsConfig, policy: Policy, trajectory: Trajectory, potential: Tensor, epoch: float
-) -> Tensor:
-    """REINFORCE with a learned baseline, for moves and, with DT-RAM, for stops."""
-    std, entropy_coef = config.location_std_at(epoch), config.entropy_coef_at(epoch)
+class TakenActions(NamedTuple):
+    """What is said of all actions, (glimpses - 1, batch, ...), with gradient, and which count."""
+
+    log_prob: Tensor
+    taken: Tensor
+    expected: Tensor  # by the baseline
+    choice: Tensor | None  # log-probabilities of what it chose among, if it did
+
+
+def taken_actions(
+    config: DigitsConfig, policy: Policy, trajectory: Trajectory, epoch: float
+) -> TakenActions:
+    """Moves and, with DT-RAM, stops."""
     cache, samples = trajectory.policy_cache, trajectory.samples
+    std = config.location_std_at(epoch)
     log_prob, stop, expected, choice = policy.actions(cache, trajectory.cache, samples, std)
     taken = trajectory.moved
     if stop is not None:
         log_prob = torch.where(taken, log_prob + torch.log1p(-stop), torch.log(stop))
         taken = taken | trajectory.stopped
+    return TakenActions(log_prob, taken, expected, choice)
+
+
+def policy_loss(
+    config: DigitsConfig, policy: Policy, trajectory: Trajectory, potential: Tensor, epoch: float
+) -> Tensor:
+    """REINFORCE with a learned baseline, for moves and, with DT-RAM, for stops."""
+    entropy_coef = config.entropy_coef_at(epoch)
+    log_prob, taken, expected, choice = taken_actions(config, policy, trajectory, epoch)
     returns = returns_of(config, trajectory, potential, expected.detach())
     advantage = normalise_advantage(returns - expected.detach(), taken, config.normalise_advantage)
     leaks = config.leak_reward_gradient

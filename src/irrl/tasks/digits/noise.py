@@ -4,11 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from irrl.errors import UserError
 from irrl.nn.models import device_to_look
 from irrl.noise_measured import Posteriors
-from irrl.runs.checkpoint import checkpoint_paths, load_checkpoint
-from irrl.runs.run import CHECKPOINTS, Run
+from irrl.runs.checkpoint import load_checkpoint, some_checkpoints
+from irrl.runs.run import Run
 from irrl.tasks.digits.data import CLASSES, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play_without_chance
 from irrl.tasks.digits.extensions.config import DigitsConfig
@@ -26,7 +25,7 @@ def measure_noise(
     canvases = canvases_with_test_digits(config.seed, layout_of(config), episodes)
     everyone = np.arange(episodes)
     found = []
-    for path in some_checkpoints(run, checkpoints):
+    for path in some_checkpoints(run.folder, checkpoints):
         checkpoint = load_checkpoint(path)
         models = restored_models(config, checkpoint.arrays, device)
         trajectory, online = play_without_chance(config, *models, canvases)
@@ -35,12 +34,3 @@ def measure_noise(
         by_online, by_oracle = (np.exp(x[everyone, canvases.labels]) for x in log_probs)
         found.append(Posteriors(checkpoint.step, by_online, by_oracle, 1.0 / CLASSES))
     return found
-
-
-def some_checkpoints(run: Run, count: int) -> list[Path]:
-    """So many of a run, evenly from the first to the last; all if there are fewer."""
-    paths = checkpoint_paths(run.folder / CHECKPOINTS)
-    if not paths:
-        raise UserError(f"{run.folder} has no checkpoint to measure")
-    chosen = np.linspace(0, len(paths) - 1, min(count, len(paths))).round().astype(int)
-    return [paths[i] for i in np.unique(chosen)]

@@ -2,10 +2,11 @@
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from dataclasses import fields
 
 from irrl.runs.run import Run
 from irrl.tasks.contract import DataVerb, EpisodePicture, Metric, NamedFigure, Task, imported
-from irrl.tasks.digits.authors import PUBLISHED
+from irrl.tasks.digits.authors import PUBLISHED, pace
 from irrl.tasks.digits.config import MODELS
 from irrl.tasks.digits.extensions.config import DigitsConfig
 from irrl.tasks.digits.presets import PRESETS
@@ -70,6 +71,23 @@ def show_options(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
+# --- beside the authors ---
+
+FREE = (
+    "reward", "oracle", "seed", "model", "epochs", "batch_size", "parts", "device",
+    "leak_reward_gradient", "test_images", "evaluate_every", "checkpoint_every",
+)  # fmt: skip
+"""In all other settings a run must be as the paper's for a verdict beside the authors' numbers.
+
+Their paper has batches of 128, their scripts 256; their code leaks, their mathematics does not.
+"""
+
+
+def limits(config: DigitsConfig) -> dict[str, float]:
+    """No more glimpses than an episode has."""
+    return {"glimpses": float(config.glimpses)}
+
+
 # --- the task ---
 
 TASK = Task(
@@ -97,6 +115,9 @@ TASK = Task(
     as_published=(
         "canvas_size", "clutter", "clutter_size", "placement", "glimpses", "glimpse_size", "scales",
     ),
+    recipe=tuple(f.name for f in fields(DigitsConfig) if f.name not in FREE),
+    pace=pace,
+    limits=limits,
     paper_labels={
         "reward-comparison": "fig:digit-recognition-baseline-comparison",
         "oracle-reward": "fig:digit-recognition-reward-hacking-ram (and -ram-acc-and-log)",
@@ -118,6 +139,7 @@ TASK = Task(
     ),
     play=imported(f"{_HERE}.play", "play", _TORCH),
     measure_noise=imported(f"{_HERE}.noise", "measure_noise", _TORCH),
+    measure_gradient=imported(f"{_HERE}.gradient", "measure_gradient", _TORCH),
     data={
         "mnist": DataVerb("fetch MNIST", mnist_options, imported(f"{_HERE}.verbs", "mnist")),
         "show": DataVerb(

@@ -13,10 +13,16 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from irrl.adapters.sb3_replay import replay
 from irrl.errors import UserError
+from irrl.nn.models import fill, require_like, restored
 from irrl.runs.config import share_left
+from irrl.runs.reading import is_step
 from irrl.tasks.gym.config import GymConfig
 
 COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "_n_calls")
+MOMENTS = {  # what an optimiser remembers of each parameter, beside the number of its steps
+    "Adam": ("exp_avg", "exp_avg_sq"),
+    "RMSprop": ("square_avg",),
+}
 
 
 # --- made anew ---
@@ -125,22 +131,30 @@ def restore(agent: BaseAlgorithm, arrays: Mapping[str, np.ndarray], counts: Any)
         its = attrgetter(name)(agent)
         kept = _below(f"{name}.", arrays, networks)
         if isinstance(its, torch.optim.Optimizer):
-            _restore_optimiser(name, its, kept)
+            _restore_optimiser(name, its, arrays, list(kept))
         else:
-            _restore_network(name, its, kept)
+            with torch.no_grad():
+                fill(its, f"{name}.", arrays, agent.device)
+            if odd := sorted(set(kept) - set(its.state_dict())):
+                raise UserError(
+                    f"the checkpoint is of another configuration: it has {name}.{odd[0]}"
+                )
     for name in variables:
+        its = attrgetter(name)(agent)
+        value = restored(arrays, name)
+        require_like(name, value, its)
         with torch.no_grad():
-            attrgetter(name)(agent).copy_(_tensor(name, arrays.get(name)))
+            its.copy_(value)
     buffer = getattr(agent, "replay_buffer", None)
     if buffer is not None:
         prefix = "replay."
         kept = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
         try:
             buffer.restore(kept)
-        except (KeyError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"the checkpoint's replay buffer is damaged: {error}") from None
     for name in counters(agent):
-        if not isinstance(counts, Mapping) or not isinstance(counts.get(name), int):
+        if not isinstance(counts, Mapping) or not is_step(counts.get(name)):
             raise UserError(f"damaged checkpoint: it does not know the agent's {name}")
         setattr(agent, name, counts[name])
 
@@ -155,37 +169,27 @@ def _below(prefix: str, arrays: Mapping[str, Any], networks: list[str]) -> dict[
     }
 
 
-def _restore_network(name: str, network: torch.nn.Module, kept: Mapping[str, Any]) -> None:
-    for key, now in network.state_dict().items():
-        value = _tensor(f"{name}.{key}", kept.get(key))
-        if value.shape != now.shape:
-            raise UserError(
-                f"the checkpoint is of another configuration: {name}.{key} has shape "
-                f"{tuple(value.shape)}, expected {tuple(now.shape)}"
-            )
-        with torch.no_grad():
-            now.copy_(value)
+def _restore_optimiser(
+    name: str, optimiser: Any, arrays: Mapping[str, np.ndarray], kept: list[str]
+) -> None:
+    """Moments by the number of their parameter; its step sizes are those of the settings.
 
-
-def _restore_optimiser(name: str, optimiser: Any, kept: Mapping[str, Any]) -> None:
-    """Moments by the number of their parameter; its step sizes are those of the settings."""
+    It goes by addresses, so shapes are checked here. A parameter that had no gradient yet has none.
+    """
     state: dict[int, dict[str, torch.Tensor]] = {}
     parameters = [p for group in optimiser.param_groups for p in group["params"]]
-    for key, array in kept.items():
-        number, _, moment = key.partition(".")
-        if not number.isdigit() or int(number) >= len(parameters):
-            raise UserError(f"the checkpoint is of another configuration: it has {name}.{key}")
-        value = _tensor(f"{name}.{key}", array)
-        if value.ndim and value.shape != parameters[int(number)].shape:
-            raise UserError(
-                f"the checkpoint is damaged: {name}.{key} has shape {tuple(value.shape)}"
-            )
-        state.setdefault(int(number), {})[moment] = value
+    for number in sorted({key.partition(".")[0] for key in kept}):
+        if not number.isdecimal() or int(number) >= len(parameters):
+            raise UserError(f"the checkpoint is of another configuration: it has {name}.{number}")
+        its = parameters[int(number)]
+        expected = dict.fromkeys(MOMENTS[type(optimiser).__name__], its)
+        found = {m: restored(arrays, f"{name}.{number}.{m}") for m in ("step", *expected)}
+        for moment, like in expected.items():
+            require_like(f"{name}.{number}.{moment}", found[moment], like)
+        if found["step"].ndim or not 0 <= found["step"] < torch.inf:
+            raise UserError(f"the checkpoint is damaged: {name}.{number}.step is no count of steps")
+        state[int(number)] = found
+    if odd := sorted(set(kept) - {f"{n}.{m}" for n, found in state.items() for m in found}):
+        raise UserError(f"the checkpoint is of another configuration: it has {name}.{odd[0]}")
     whole = optimiser.state_dict()
     optimiser.load_state_dict({**whole, "state": state})
-
-
-def _tensor(name: str, array: Any) -> torch.Tensor:
-    if array is None:
-        raise UserError(f"the checkpoint is of another configuration: it has no {name}")
-    return torch.tensor(array)

@@ -14,6 +14,7 @@ AGENTS = (*ON_POLICY, *OFF_POLICY)
 JUDGES = ("trajectory", "state", "final")
 PAYMENTS = ("end", "differences", "steps", "environment")
 OBSERVED = ("raw", "inputs")
+BONUSES = ("disagreement", "visits")
 OF_REWARD_MODEL = {
     "mode": "mode",
     "judge": "judge",
@@ -22,6 +23,8 @@ OF_REWARD_MODEL = {
     "prior": "prior",
     "ensemble_size": "ensemble",
     "bonus_weight": "bonus",
+    "bonus": "bonus_for",
+    "bucket": "bucket",
     "discriminator_width": "width",
     "discriminator_core": "core",
     "pixels": "pixels",
@@ -71,9 +74,17 @@ class GymConfig(Config):
     )
     prior: str = setting("uniform", "of the labels: uniform or counted")
     ensemble_size: int | None = setting(
-        None, "number of discriminators; 2 where there is a bonus, else 1 if left open"
+        None, "number of discriminators; 2 where they must disagree, else 1 if left open"
     )
-    bonus_weight: float = setting(0.0, "weight of the disagreement of the ensemble")
+    bonus: str = setting(
+        "disagreement",
+        "what a bonus is for: disagreement of an ensemble, or visits (one over the root of those "
+        "to the final state)",
+    )
+    bonus_weight: float = setting(0.0, "weight of the bonus")
+    bucket: float | None = setting(
+        None, "side of the buckets of visits; a tenth of the range of bounded numbers if left open"
+    )
     oracle: str | None = setting(
         None, "folder of a finished run whose frozen discriminator gives the rewards"
     )
@@ -132,11 +143,13 @@ class GymConfig(Config):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require_known(
-            mode=MODES, agent=AGENTS, pay=PAYMENTS, observe=OBSERVED, schedule=SCHEDULES
-        )
+            mode=MODES, agent=AGENTS, pay=PAYMENTS, observe=OBSERVED, schedule=SCHEDULES,
+            bonus=BONUSES,
+        )  # fmt: skip
         self.fill("judge", "final" if self.mode == "skills" else "trajectory")
         self.require_known(judge=JUDGES)
-        self.fill("ensemble_size", 2 if self.reward_fn().needs_ensemble or self.bonus_weight else 1)
+        disagrees = self.bonus_weight > 0 and self.bonus == "disagreement"
+        self.fill("ensemble_size", 2 if self.reward_fn().needs_ensemble or disagrees else 1)
         self.fill("samples_per_episode", {"state": 2}.get(str(self.judge), self._by_mode(8, 32)))
         self.fill("discriminator_batch_size", self._by_mode(128, 256))
         self.fill("store", self._by_mode(50_000, 2_048))
@@ -155,6 +168,7 @@ class GymConfig(Config):
         self.require("codes", lambda v: v >= 2, "at least 2: a single code tells nothing")
         self.require("labels", lambda v: v is None or v >= 2, "at least 2")
         self.require("max_episode_steps", lambda v: v is None or v >= 1, "at least 1")
+        self.require("bucket", lambda v: v is None or v > 0, "positive")
         self.require("learning_rate discriminator_learning_rate", lambda v: v > 0, "positive")
         self.require("discount lambda_ clip_range", lambda v: 0 <= v <= 1, "between 0 and 1")
         self.require("held_out", lambda v: 0 <= v < 1, "at least 0 and below 1")

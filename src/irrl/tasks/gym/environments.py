@@ -7,11 +7,15 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 from irrl.adapters.sb3_vector import GymnasiumVecEnv
+from irrl.envs.maze import Maze
+from irrl.envs.maze_map import MazeMap
 from irrl.envs.perceive import ACTION, PREDICTION, perceive
 from irrl.envs.skills import OBSERVATION, Skills
+from irrl.envs.skills_vector import SkillsVector
 from irrl.errors import UserError
 from irrl.tasks.gym.config import AGENTS, GymConfig, seen_part
 
@@ -24,6 +28,8 @@ class Described(NamedTuple):
     labels: int
     asks: bool  # for predictions beside actions
     can_render: bool
+    together: bool  # stepped by one vector environment of its author's
+    maze: MazeMap | None  # if it is one: what is judged begins with a place in it
 
 
 # --- one environment ---
@@ -37,11 +43,15 @@ def make_one(config: GymConfig, **options: Any) -> gymnasium.Env:
     try:
         return gymnasium.make(config.env, disable_env_checker=True, **given)
     except Exception as error:  # whatever somebody's environment does when it is made
-        said = str(error).partition("\n")[0]
-        raise UserError(
-            f"environment {config.env} cannot be made: {type(error).__name__}: {said}; give an "
-            "id, or module:id for a module that registers it and can be imported"
-        ) from None
+        raise _cannot_be_made(config, error) from None
+
+
+def _cannot_be_made(config: GymConfig, error: Exception) -> UserError:
+    said = str(error).partition("\n")[0]
+    return UserError(
+        f"environment {config.env} cannot be made: {type(error).__name__}: {said}; give an id, or "
+        "module:id for a module that registers it and can be imported"
+    )
 
 
 def describe(config: GymConfig) -> Described:
@@ -72,7 +82,16 @@ def _describe(config: GymConfig, env: gymnasium.Env) -> Described:
         shown = perceived.single_observation_space
         perceived.close()
     judged, see = part_that_is_judged(config, shown)
-    return Described(judged, see, labels, asks, can_render)
+    together = not asks and goes_together(config, env)
+    return Described(judged, see, labels, asks, can_render, together, maze_of(env, judged))
+
+
+def maze_of(env: gymnasium.Env, judged: Any) -> MazeMap | None:
+    """The map of a maze, where the whole place in it is judged."""
+    bare = env.unwrapped
+    if not isinstance(bare, Maze):
+        return None
+    return bare.maze_map if len(judged.low) >= 2 and judged.low[0] == judged.low[1] else None
 
 
 def part_that_is_judged(
@@ -132,6 +151,10 @@ def make_envs(config: GymConfig, described: Described, count: int, seed: int) ->
     if described.asks:
         gc.collect()  # those of ap_gym end their threads only when they are collected
         envs = GymnasiumVecEnv(perceive(config.env, count, **config.all_env_options()))
+    elif described.together:
+        together = make_together(config, count)
+        skills = config.mode == "skills"
+        envs = GymnasiumVecEnv(SkillsVector(together, config.codes) if skills else together)
     else:
         envs = DummyVecEnv([lambda: _wrapped(config)] * count)
     envs.seed(seed)
@@ -141,6 +164,32 @@ def make_envs(config: GymConfig, described: Described, count: int, seed: int) ->
 def _wrapped(config: GymConfig) -> gymnasium.Env:
     env = make_one(config)
     return Skills(env, config.codes) if config.mode == "skills" else env
+
+
+def goes_together(config: GymConfig, env: gymnasium.Env) -> bool:
+    """Whether the author has a vector environment that can take the place of single ones.
+
+    That is one registered with the id, whose episodes end as those of single ones do, and which
+    begins each anew by itself, with the last observation at hand.
+    """
+    spec = env.spec
+    if spec is None or spec.vector_entry_point is None:
+        return False
+    if spec.additional_wrappers or spec.max_episode_steps is not None:
+        return False
+    envs = make_together(config, 1)
+    envs.close()
+    return envs.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP
+
+
+def make_together(config: GymConfig, count: int) -> VectorEnv:
+    """The author's own vector environment."""
+    try:
+        return gymnasium.make_vec(
+            config.env, count, "vector_entry_point", **config.all_env_options()
+        )
+    except Exception as error:  # as with a single one
+        raise _cannot_be_made(config, error) from None
 
 
 def label_path(config: GymConfig, described: Described) -> str:

@@ -8,6 +8,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 
 from irrl.adapters.sb3 import Rewarded
 from irrl.ensembles import log_mean_exp
+from irrl.envs.maze_metrics import coverage
 from irrl.envs.skills import CODE
 from irrl.reward_model import RewardModel
 from irrl.reward_model.spaces import Parts
@@ -65,7 +66,14 @@ def evaluate_now(
     own = [e.info["environment_episode"]["r"] for e in played if "environment_episode" in e.info]
     if own:
         found["environment_return"] = float(np.mean(own))
+    if described.maze is not None and config.mode == "skills":
+        found["coverage"] = float(coverage_of(played[: config.codes]))
     return found
+
+
+def coverage_of(played: list[Episode]) -> int:
+    """Buckets of 100 that some episodes in a maze reach."""
+    return coverage([next(iter(episode.path.values())) for episode in played])
 
 
 def judge_episodes(model: RewardModel, played: list[Episode]) -> np.ndarray:

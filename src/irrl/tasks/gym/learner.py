@@ -21,6 +21,7 @@ from irrl.nn.distributed import current_world
 from irrl.nn.models import choose_device, open_oracle
 from irrl.reward_model import RewardModel
 from irrl.runs.checkpoint import Checkpoint
+from irrl.runs.reading import is_number, is_step
 from irrl.tasks.gym import agents
 from irrl.tasks.gym.chance import seed_of, set_generators
 from irrl.tasks.gym.config import GymConfig
@@ -169,12 +170,20 @@ def restore(learner: Learner, checkpoint: Checkpoint) -> None:
     try:
         learner.model.restore(_below("reward_model.", arrays), state["reward_model"])
         agents.restore(learner.agent, _below("agent.", arrays), state["agent"])
-        learner.segment, learner.since = int(state["segment"]), dict(state["since"])
-        learner.cpu_before = float(state["cpu_seconds"])
     except UserError:
         raise
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"damaged checkpoint at step {checkpoint.step}: {error}") from None
+    found: Any = [state.get(name) for name in ("segment", "since", "cpu_seconds")]
+    segment, since, spent = found
+    counted = type(segment) is int and is_step(segment + 1)  # -1 before the first one
+    if learner.step != checkpoint.step or not counted or not is_number(spent):
+        raise UserError(
+            f"damaged checkpoint at step {checkpoint.step}: it does not know how far it came"
+        )
+    if not isinstance(since, dict) or not all(map(is_number, since.values())):
+        raise UserError(f"damaged checkpoint at step {checkpoint.step}: its sums are no numbers")
+    learner.segment, learner.since, learner.cpu_before = segment, since, spent
     learner.observed = learner.step
 
 

@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from irrl.envs.maze_map import MazeMap
+from irrl.envs.maze_plots import plot_paths_on
 from irrl.envs.skills import CODE, Skills
 from irrl.errors import UserError
 from irrl.runs.run import Run
@@ -33,6 +35,7 @@ class Walk(NamedTuple):
     guess: int
     places: np.ndarray | None  # (T + 1, 2)
     pictures: list[np.ndarray]
+    maze: MazeMap | None = None  # in which it went there
 
 
 # --- what the contract of a task asks for ---
@@ -63,7 +66,7 @@ def walks_of(run: Run, episodes: int, seed: int) -> list[Walk]:
         played = play_episodes(config, learner.described, learner.agent, learner.model, count, seed)
         guesses = judge_episodes(learner.model, played).argmax(axis=1)
         return [
-            Walk(e.label, int(guess), places_of(e), [])
+            Walk(e.label, int(guess), places_of(e), [], learner.described.maze)
             for e, guess in zip(played, guesses, strict=True)
         ]
     finally:
@@ -172,7 +175,12 @@ def require_pictures(walks: Sequence[Sequence[Walk]]) -> None:
 
 
 def plot_paths(axes: Axes, walks: Sequence[Walk], steps: int | None = None) -> None:
-    """Paths so far, their ends as dots, coloured by label."""
+    """Paths so far, their ends as dots, coloured by label; of a maze its walls, too."""
+    if walks[0].maze is not None:
+        stop = None if steps is None else steps + 1
+        paths = [walk.places[:stop] for walk in walks if walk.places is not None]
+        plot_paths_on(axes, walks[0].maze, paths, [walk.label for walk in walks])
+        return
     colours = colours_of(walks)
     for walk in walks:
         assert walk.places is not None

@@ -15,6 +15,11 @@ def ceiling(config: GymConfig) -> float:
     return float(config.codes) if config.mode == "skills" else 100.0
 
 
+def limits(config: GymConfig) -> dict[str, float]:
+    """The same where skills are counted; per cent have their range by name."""
+    return {"n_skills": ceiling(config)} if config.mode == "skills" else {}
+
+
 TASK = Task(
     name="gym",
     config=GymConfig,
@@ -34,14 +39,16 @@ TASK = Task(
         "accuracy_percent",
         "environment_final_accuracy_percent",
         "n_skills",
+        "coverage",
         "seconds",
         "cpu_seconds",
     ),
-    optional=("environment_final_accuracy_percent",),
+    optional=("environment_final_accuracy_percent", "coverage"),
     comparable=("env", "env_options", "mode", "codes", "labels", "steps"),
     variant_by="mode",
     titles={"skills": "Skills in an environment", "labels": "Labels of an environment"},
     ceiling=ceiling,
+    limits=limits,
     peers=peers,
     picture=EpisodePicture(
         "What they do",

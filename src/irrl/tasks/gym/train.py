@@ -74,7 +74,7 @@ def observe(run: Run, learner: Learner) -> bool:
     end = max(now, config.steps)  # the last rollout may go beyond the last step
     before, learner.observed = learner.observed, now
     due = is_due(before, now, config.evaluate_every, end)
-    saves = now > 0 and is_due(before, now, config.checkpoint_every, end)
+    saves = is_due(before, now, config.checkpoint_every, end)  # at 0 too: there is a row already
     if due or saves:
         require_finite(now, *learner.agent.policy.state_dict().values())
     if due:

@@ -3,10 +3,21 @@
 Most were read off their published figure, to 2 skills; a number stands for a range as wide as that.
 """
 
-from irrl.tasks.contract import Anchor, Published
+from irrl.tasks.contract import Settings
+from irrl.tasks.published import Anchor, Published
+
+LEARNING_RATE = 0.004
+"""Of all their tables."""
+
+
+def pace(settings: Settings) -> float:
+    """Iterations of theirs in one of ours: what counts is step size times iterations."""
+    return float(settings["learning_rate"]) / LEARNING_RATE
+
 
 PUBLISHED = Published(
-    length="20 to 30 million iterations",
+    unit="iterations",
+    span=(20e6, 30e6),
     numbers={
         "clipped-linear": Anchor("85-90", 85.0, 90.0),
         "clipped-log": Anchor("~31", 29.0, 33.0),

@@ -11,6 +11,14 @@ def ceiling(config: SkillsConfig) -> float:
     return most_skills(read_map(config.map), config.codes, config.horizon)
 
 
+def limits(config: SkillsConfig) -> dict[str, float]:
+    """No more skills than that, and no more cells than can be reached."""
+    within = read_map(config.map).distances <= config.horizon
+    most = ceiling(config)
+    cells = float(np.count_nonzero(within))
+    return {"n_skills": most, "n_skills_greedy": most, "cells_reached": cells}
+
+
 def most_skills(room_map: RoomMap, codes: int, horizon: int) -> float:
     """The most skills that deterministic walks can show.
 

@@ -12,6 +12,11 @@ from irrl.tasks.skills.map import map_text, read_map
 BONUS_WEIGHTS = {"none": 0.0, "disagreement": DISDAIN_BONUS_WEIGHT, "visits": 100.0}
 """The exploration bonuses, and the weight of each if none is given."""
 
+RELATIVE_BONUS_WEIGHTS = {"none": 0.0, "disagreement": 4.0, "visits": 20.0}
+"""The same in units of the largest reward: about those of the clipped log with 128 codes."""
+
+AUTHORS_INITIAL_VALUE = 1.0
+
 
 MOST_NUMBERS = 2**28
 MOST_STEPS = 10**7  # in an iteration
@@ -42,7 +47,14 @@ class SkillsConfig(Config):
     epsilon: float = setting(0.001, "share of uniformly random actions")
     discount: float = setting(0.99, "discount factor of Q(lambda)")
     lambda_: float = setting(0.7, "lambda of Q(lambda)")
-    initial_value: float = setting(1.0, "Q tables start uniform in [0, initial value)")
+    initial_value: float | None = setting(
+        None, "Q tables start uniform in [0, initial value); 1, as the authors', if left open"
+    )
+    optimism: float | None = setting(
+        None,
+        "in place of initial-value: its ratio to the largest reward. The bonus is then weighed in "
+        "units of that reward, too, so that rewards can be exchanged",
+    )
     ensemble_size: int | None = setting(
         None, "number of discriminators; 2 for disdain, 1 for other rewards if left open"
     )
@@ -52,7 +64,9 @@ class SkillsConfig(Config):
         "root of the visits to the final cell); disagreement for disdain, else none if left open",
     )
     bonus_weight: float | None = setting(
-        None, "weight of the bonus; 20 for disagreement, 100 for visits if left open"
+        None,
+        "weight of the bonus; 20 for disagreement, 100 for visits if left open; with optimism, in "
+        "units of the largest reward, 4 and 20",
     )
     evaluate_every: int = setting(16_000, "iterations between two rows of metrics.jsonl")
     checkpoint_every: int = setting(160_000, "iterations between two checkpoints")
@@ -63,7 +77,12 @@ class SkillsConfig(Config):
         self.fill("discriminator_learning_rate", self.learning_rate)
         self.fill("bonus", "disagreement" if needs_ensemble else "none")
         self.require_known(bonus=tuple(BONUS_WEIGHTS))
-        self.fill("bonus_weight", BONUS_WEIGHTS[str(self.bonus)])
+        if self.optimism is None:
+            self.fill("initial_value", AUTHORS_INITIAL_VALUE)
+        elif self.initial_value is not None:
+            raise UserError("initial-value and optimism both say where Q tables start: give one")
+        weights = BONUS_WEIGHTS if self.optimism is None else RELATIVE_BONUS_WEIGHTS
+        self.fill("bonus_weight", weights[str(self.bonus)])
         self.fill("ensemble_size", 2 if self.bonus == "disagreement" else 1)
         self.require("codes", lambda v: v >= 2, "at least 2: a single code tells nothing")
         self.require(
@@ -72,8 +91,8 @@ class SkillsConfig(Config):
             "at least 1",
         )
         self.require(
-            "seed learning_rate discriminator_learning_rate initial_value bonus_weight",
-            lambda v: v >= 0,
+            "seed learning_rate discriminator_learning_rate bonus_weight initial_value optimism",
+            lambda v: v is None or v >= 0,
             "zero or positive",
         )
         self.require("epsilon discount lambda_", lambda v: 0 <= v <= 1, "between 0 and 1")

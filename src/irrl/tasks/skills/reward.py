@@ -32,6 +32,19 @@ def compiled_reward(reward_fn: Reward) -> Callable:
         ) from None
 
 
+def largest_reward(reward_fn: Reward, codes: int) -> float:
+    """What a code earns where it is certain: the unit of settings that are told by ratios."""
+    certain = np.full(codes, -np.inf, f32)
+    certain[0] = 0.0
+    largest = float(compiled_reward(reward_fn)(certain, 0, f32(-arithmetic.log(codes))))
+    if not largest > 0:
+        raise UserError(
+            f"optimism needs a reward that pays for certainty; {reward_fn.name} gives "
+            f"{largest:.3g} for it: set initial-value"
+        )
+    return largest
+
+
 def _compile(reward_fn: Reward) -> Callable:
     if reward_fn.shape is None:
 

@@ -9,8 +9,10 @@ from irrl.runs.seeding import stream
 from irrl.tasks.skills import array_arithmetic as xp
 from irrl.tasks.skills.config import SkillsConfig
 from irrl.tasks.skills.map import ACTIONS, RoomMap
+from irrl.tasks.skills.reward import largest_reward
 
 MOST_VISITS = 2**53
+LARGEST_BONUS = 1.0  # of a first visit; two members of an ensemble disagree by at most log 2
 
 
 class Tables(NamedTuple):
@@ -22,7 +24,7 @@ class Tables(NamedTuple):
 
 
 def initial_tables(config: SkillsConfig, room_map: RoomMap) -> Tables:
-    """Q tables uniform in [0, initial_value), logits uniform in [0, 1), uniform at the start."""
+    """Q tables uniform from zero up, logits uniform in [0, 1), uniform at the start."""
     cells = len(room_map.cells)
     channels = len(bonus_weights(config))
     assert config.ensemble_size is not None
@@ -32,7 +34,7 @@ def initial_tables(config: SkillsConfig, room_map: RoomMap) -> Tables:
     )
     logits[:, room_map.start] = 0.0
     return Tables(
-        q=(config.initial_value * q).astype(np.float32),
+        q=(initial_values(config)[:, None, None] * q).astype(np.float32),
         log_q=log_softmax(logits).astype(np.float32),
         visits=np.zeros(cells, dtype=np.int64),
     )
@@ -69,6 +71,23 @@ def _kinds(arrays: dict[str, Any]) -> dict[str, Any]:
     return {name: (array.shape, array.dtype) for name, array in arrays.items()}
 
 
+def initial_values(config: SkillsConfig) -> np.ndarray:
+    """Upper ends of the first values of the Q tables: skill, and bonus if there is one."""
+    if config.optimism is None:
+        assert config.initial_value is not None
+        ends = [config.initial_value] * 2
+    else:
+        ends = [config.optimism * reward_unit(config), config.optimism * LARGEST_BONUS]
+    return np.array(ends[: len(bonus_weights(config))])
+
+
 def bonus_weights(config: SkillsConfig) -> np.ndarray:
     """Weights of the Q tables in choosing actions: skill, and bonus if there is one."""
-    return np.array([1.0, config.bonus_weight] if config.bonus_weight else [1.0], dtype=np.float32)
+    if not config.bonus_weight:
+        return np.ones(1, dtype=np.float32)
+    return np.array([1.0, config.bonus_weight * reward_unit(config)], dtype=np.float32)
+
+
+def reward_unit(config: SkillsConfig) -> float:
+    """What settings that carry the reward's unit are multiplied by."""
+    return 1.0 if config.optimism is None else largest_reward(config.reward_fn(), config.codes)

@@ -1,8 +1,8 @@
 """Unsupervised skill discovery in rooms, as a task. Light: what it does is imported when used."""
 
 from irrl.tasks.contract import EpisodePicture, Metric, NamedFigure, Task, imported
-from irrl.tasks.skills.authors import PUBLISHED
-from irrl.tasks.skills.ceiling import ceiling
+from irrl.tasks.skills.authors import PUBLISHED, pace
+from irrl.tasks.skills.ceiling import ceiling, limits
 from irrl.tasks.skills.config import SkillsConfig
 from irrl.tasks.skills.presets import PRESETS
 
@@ -23,7 +23,10 @@ TASK = Task(
     titles={"skills": "Skill discovery in rooms"},
     published={"skills": PUBLISHED},
     as_published=("map", "codes", "horizon", "initial_value", "bonus"),
+    recipe=("batch_size", "epsilon", "discount", "lambda_", "bonus_weight"),
+    pace=pace,
     ceiling=ceiling,
+    limits=limits,
     paper_labels={
         "reward-comparison": "fig:skill-discovery-baseline-comparison",
         "clipping": "fig:skill-discovery-reward-clipping",
@@ -41,4 +44,5 @@ TASK = Task(
         imported(_FIGURES, "occupancy_figure"),
     ),
     plot_beside=imported(_FIGURES, "plot_beside"),
+    measure_gradient=imported("irrl.tasks.skills.gradient", "measure_gradient"),
 )

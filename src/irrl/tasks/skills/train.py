@@ -37,7 +37,13 @@ from irrl.tasks.skills.kernels import (
 )
 from irrl.tasks.skills.map import ACTIONS, RoomMap, read_map
 from irrl.tasks.skills.reward import compiled_reward
-from irrl.tasks.skills.tables import Tables, bonus_weights, initial_tables, restored_tables
+from irrl.tasks.skills.tables import (
+    Tables,
+    bonus_weights,
+    initial_tables,
+    restored_tables,
+    reward_unit,
+)
 
 f32 = np.float32
 BLOCK = 1_000  # iterations whose random numbers are sampled together
@@ -164,6 +170,7 @@ def check(config: SkillsConfig) -> None:
     """A configuration that could be made can be trained, by one process."""
     if current_world().size > 1:
         raise UserError("skills has tables, and nothing to share; start it without torchrun")
+    reward_unit(config)
 
 
 def prepare(config: SkillsConfig, checkpoint: Checkpoint | None) -> Learner:

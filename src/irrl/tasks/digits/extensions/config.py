@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from irrl.errors import UserError
 from irrl.runs.config import SCHEDULES, setting, share_left
 from irrl.tasks.digits.config import RamConfig
+from irrl.units import REWARD_UNITS, require_unit
 
 CORES = ("rnn", "gru", "map")
 MOVES = ("absolute", "relative", "centred")
@@ -99,6 +100,11 @@ class DigitsConfig(RamConfig):
         "advantages of a part of a batch: as they are (none), divided by their standard deviation "
         "(scale), or of mean zero, too (standardise)",
     )
+    reward_unit: str = setting(
+        "absolute",
+        "rewards as their formula says (absolute), or divided by the largest, so that the baseline "
+        "learns the same numbers for all (largest)",
+    )
     entropy_coef: float = setting(
         0.0,
         "weight, beside REINFORCE, of the entropy of the choice among places; it falls as the step "
@@ -113,7 +119,9 @@ class DigitsConfig(RamConfig):
             credit=CREDITS,
             schedule=SCHEDULES,
             normalise_advantage=NORMALISATIONS,
+            reward_unit=REWARD_UNITS,
         )
+        require_unit(self.reward_unit, self.reward_fn())
         self.fill("policy_learning_rate", self.learning_rate)
         self.fill("location_std_end", self.location_std)
         self.require(

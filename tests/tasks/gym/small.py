@@ -1,0 +1,13 @@
+"""Settings of runs of a moment, one for each kind of state that a checkpoint can hold."""
+
+from tests.tasks.gym import own
+
+_SHORT = {"steps": 1_600, "evaluate_every": 400, "checkpoint_every": 400}
+_REPLAY = {"agent": "sac", "rollout": 4, "gradient_steps": 2, "buffer_size": 800}
+_DOORS = {"env": f"{own.__name__}:Doors-v0", "mode": "labels", "labels": 2, "pay": "differences"}
+
+SMALL = {
+    "ppo": _SHORT,
+    "sac": {**_SHORT, **_REPLAY},
+    "labels": {**_SHORT, **_DOORS, "agent": "recurrent-ppo", "ensemble_size": 2},
+}
