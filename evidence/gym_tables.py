@@ -1,10 +1,9 @@
 """Tables of environments that are not ours: peers' published rows beside ours, inputs, costs."""
 
 from studies import STUDIES
-from tables import commits, is_there, load
+from tables import commits, is_there, load, shown_estimate
 
-from irrl.analysis.compare import markdown_table
-from irrl.analysis.stats import Estimate, range_of
+from irrl.analysis.tables import markdown_table
 from irrl.tasks.gym.peers import APPLE, CIRCLE_SQUARE
 
 OWN, BY_ENVIRONMENT = "gym-circle-square", "environment_final_accuracy_percent"
@@ -22,8 +21,8 @@ INPUTS = {
 
 def estimate(study: str, reward: str, metric: str) -> str:
     """Mean over seeds with its interval; a dash where it was not measured."""
-    found = load(study)["rewards"].get(reward, {}).get(metric) if is_there(study) else None
-    return str(Estimate(**found["mean"]).within(*range_of(metric))) if found else "-"
+    found = load(study)["rewards"].get(reward, {}) if is_there(study) else {}
+    return shown_estimate(study, reward, metric) if metric in found else "-"
 
 
 def worst(study: str, reward: str, metric: str) -> str:

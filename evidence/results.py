@@ -24,10 +24,12 @@ from studies import (
     SCENES,
     STUDIES,
     THREE,
+    TWO,
     Study,
 )
 
 RUNS = ROOT / "runs" / "results"
+EPISODES = "51200"  # whose policy gradients are measured: 400 batches
 
 
 def main() -> None:
@@ -53,6 +55,7 @@ def main() -> None:
         look_at_digits()
         look_at_counting()
         look_at_skills()
+        look_at_gradients()
     write_documents()
 
 
@@ -101,6 +104,23 @@ def look_at_skills() -> None:
     runs = [f"runs/results/gym-point-mass/{name}/seed-0" for name in THREE.split(",")]
     if all((ROOT / run / "summary.json").exists() for run in runs):
         keep_sheet("gym-skills.png", *runs, "--episodes", "2")
+
+
+def look_at_gradients() -> None:
+    """Policy gradients of runs that are there, beside an oracle's."""
+    judged = ("--oracle", ORACLE_RUN, "--episodes", EPISODES)
+    ram = [f"digits-ram/{name}" for name in THREE.split(",")]
+    measure("digits-gradient", ram, "5", *judged)
+    measure("digits-dt-ram-gradient", ["digits-dt-ram/clipped-linear"], "2", *judged)
+    measure("skills-gradient", [f"skills-fast/{name}" for name in TWO.split(",")], "6")
+
+
+def measure(name: str, studies: list[str], checkpoints: str, *options: str) -> None:
+    runs = [f"runs/results/{study}/seed-0" for study in studies]
+    needed = [*runs, ORACLE_RUN] if "--oracle" in options else runs
+    if all((ROOT / run / "summary.json").exists() for run in needed):
+        irrl("noise", "gradient", *runs, "--checkpoints", checkpoints, *options,
+             "-o", f"results/{name}.png")  # fmt: skip
 
 
 def keep_sheet(name: str, *arguments: str) -> None:

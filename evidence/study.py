@@ -39,7 +39,6 @@ class Study(NamedTuple):
     title: str
     text: str
     flags: str
-    authors: dict[str, str] | None = None
     hours: float = 0.0  # on two cores, where it is long
     epoch_by_epoch: bool = False  # short runs: show how each went, not only how it ended
     along: str | None = None  # whose curve of the authors' to follow

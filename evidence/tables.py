@@ -4,11 +4,14 @@ import json
 from typing import Any
 
 import numpy as np
-from studies import PUBLISHED, RAM, RESULTS, THREE
+from beside import authors_columns, estimate_of
+from studies import PUBLISHED, RAM, RESULTS, STUDIES, THREE
 from study import Study
 
-from irrl.analysis.compare import BASELINE, ORACLE, markdown_table, standings, steps_to_threshold
-from irrl.analysis.stats import Estimate, Reached, mean_estimate, range_of
+from irrl.analysis.compare import BASELINE, ORACLE, Curves, standings, steps_to_threshold
+from irrl.analysis.noise import DELTA_HEADER, REWARD_HEADER, delta_cells, each_once, reward_cells
+from irrl.analysis.stats import Reached, mean_estimate
+from irrl.analysis.tables import markdown_table
 from irrl.tasks import find_task
 from irrl.tasks.contract import Metric
 
@@ -103,35 +106,43 @@ def recipe_table() -> str:
         if name == "accuracy":  # nothing to leak
             values = ["-", accuracy("digits-paper-accuracy", name)]
         rows.append([name, *values, str(RAM.curve_point(name, 100))])
-    return markdown_table(["reward", *studies.values(), "authors"], rows)
+    return markdown_table(["reward", *studies.values(), "authors at 100 epochs"], rows)
 
 
 def noise_table(measured: dict[str, Any]) -> str:
     """The noise itself: is its mean zero, is it symmetric?"""
-    rows = []
-    for run, found in measured["runs"].items():
-        for d in found["delta"]:
-            shown = [f"{d[k]:+.3f}" for k in ("mean", "std", "skewness")]
-            p = [f"{d[k]:.2g}" for k in ("p_zero_mean", "p_symmetric")]
-            rows.append([run.split("/")[-2], str(d["step"]), *shown, *p])
-    header = "run rewarded by,epoch,mean,std,skewness,p(zero mean),p(symmetric)"
-    return markdown_table(header.split(","), rows)
+    found = (
+        (run.split("/")[-2], (str(d["step"]), *delta_cells(d)))
+        for run, found in measured["runs"].items()
+        for d in found["delta"]
+    )
+    return markdown_table(["run rewarded by", "epoch", *DELTA_HEADER], each_once(found))
+
+
+def oracle_accuracy() -> str:
+    """How good the judge of the noise is itself."""
+    found = load("digits-judge")["rewards"]["clipped-linear"]
+    validation, test = (
+        found[m]["values"][0] for m in ("accuracy_percent", "test_accuracy_percent")
+    )
+    return f"right on {validation:.1f} % of validation and {test:.1f} % of test canvases"
 
 
 def noise_of_rewards_table(measured: dict[str, Any]) -> str:
     """What the noise does to the reward of a run, measured and predicted."""
-    rows, keys = [], ("bias", "predicted_bias", "std", "predicted_std")
-    for run, found in measured["runs"].items():
-        name = run.split("/")[-2]
-        for r in found["rewards"]:
-            if r["reward"] == name:
-                rows.append([name, str(r["step"]), *(f"{r[k]:+.3f}" for k in keys)])
-    return markdown_table(["reward", "epoch", "bias", "2nd order", "std", "2nd order"], rows)
+    found = (
+        (r["reward"], (str(r["step"]), *reward_cells(r)))
+        for run, of_run in measured["runs"].items()
+        for r in of_run["rewards"]
+        if r["reward"] == run.split("/")[-2]
+    )
+    return markdown_table(["reward", "epoch", *REWARD_HEADER], each_once(found))
 
 
-def shown_estimate(found: dict[str, Any], metric: str) -> str:
-    """Mean over seeds with its interval, within the range of the metric."""
-    return str(Estimate(**found[metric]["mean"]).within(*range_of(metric)))
+def shown_estimate(study: str, label: str, metric: str) -> str:
+    """Mean over seeds with its interval or, of few, the seeds; in the range of the metric."""
+    values = load(study)["rewards"][label][metric]["values"]
+    return str(estimate_of(STUDIES[study], label, metric, values))
 
 
 def is_there(study: str) -> bool:
@@ -158,11 +169,20 @@ def beside(name: str, study: Study) -> dict[str, dict[str, str]]:
         speeds = {r: to_threshold(curves(name, r), primary) for r in finals}
     if any(speed.reached for speed in speeds.values()):
         columns[f"steps to {primary.threshold:g}"] = {r: str(speed) for r, speed in speeds.items()}
-    found = standings(finals)
-    if found and min(map(len, finals.values())) > 1:
-        reference = next(iter(found.values())).reference
-        columns[f"P({reference} better)"] = {r: str(s) for r, s in found.items()}
+    standing = standings(finals)
+    if standing and min(map(len, finals.values())) > 1:
+        reference = next(iter(standing.values())).reference
+        columns[f"P({reference} better)"] = {r: str(s) for r, s in standing.items()}
     return columns
+
+
+def their_columns(name: str, study: Study) -> dict[str, dict[str, str]]:
+    """The authors' numbers of the same training, and what follows."""
+    found: dict[str, Curves] = {}
+    for label in load(name)["rewards"]:
+        points = curves(name, label)
+        found[label] = (points[0, :, 0], points[:, :, 1])
+    return authors_columns(study, found)
 
 
 def curves(study: str, label: str) -> np.ndarray:
@@ -178,16 +198,13 @@ def to_threshold(found: np.ndarray, primary: Metric) -> Reached:
     return reached
 
 
-def table(
-    result: dict[str, Any], study: Study, beside: dict[str, dict[str, str]] | None = None
-) -> str:
+def table(name: str, study: Study, more: dict[str, dict[str, str]] | None = None) -> str:
+    """A row for each reward: seeds, metrics, columns more, and the authors' numbers."""
     metrics, titles = study.columns
-    more = beside or {}
+    added = {**(more or {}), **their_columns(name, study)}
     rows = []
-    for name, found in result["rewards"].items():
-        shown = [shown_estimate(found, metric) for metric in metrics]
-        row = [name, str(len(found["seeds"])), f"**{shown[0]}**", *shown[1:]]
-        row += [cells.get(name, "-") for cells in more.values()]
-        rows.append([*row, study.authors.get(name, "-")] if study.authors else row)
-    header = ["reward", "seeds", *titles, *more]
-    return markdown_table([*header, f"authors' {titles[0]}"] if study.authors else header, rows)
+    for label, found in load(name)["rewards"].items():
+        shown = [shown_estimate(name, label, metric) for metric in metrics]
+        row = [label, str(len(found["seeds"])), f"**{shown[0]}**", *shown[1:]]
+        rows.append([*row, *(cells.get(label, "-") for cells in added.values())])
+    return markdown_table(["reward", "seeds", *titles, *added], rows)
