@@ -1,8 +1,8 @@
 """Gymnasium environments of the tasks, registered when this module is imported, and wrappers.
 
-import gymnasium, irrl.envs
-env = gymnasium.make("irrl/FourRooms-v0")
-env = irrl.envs.Skills(env, codes=16)
+    import gymnasium, irrl.envs
+    env = gymnasium.make("irrl/FourRooms-v0")
+    env = irrl.envs.Skills(env, codes=16)
 
 `Skills` makes skill discovery of any environment, `SkillsVector` of vector environments, `perceive`
 active perception of any whose label is in ``info``. A package names its environments as entry
