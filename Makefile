@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 OUT    ?= runs/demo
 
-.PHONY: help demo test test-slow fuzz lint bench results clean
+.PHONY: help demo test test-slow test-lowest fuzz lint docs dist bench results clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -19,14 +19,36 @@ test: lint $(VENV)/.mnist $(VENV)/.gl $(VENV)/.browser   ## ruff, mypy and the f
 test-slow: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## the tests that take minutes: learning results of the presets
 	$(BIN)/python -m pytest -m slow -n 2
 
+# An environment of its own, of the lowest versions that pyproject.toml allows; torch stays 2.13.0.
+LOWEST := .venv-lowest
+test-lowest: $(VENV)/.dev   ## tests of library, skills and command line with the lowest versions of all it needs
+	$(PYTHON) -m venv $(LOWEST)
+	$(BIN)/python -m tests.lowest > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/constraints.txt \
+	  --editable '.[torch,counting,sb3,jax,ray,tensorboard,report]' hatchling hypothesis pytest pytest-xdist
+	$(LOWEST)/bin/python -m pytest -n 2 -p no:cacheprovider tests/test_[a-df-mo-qs-z]*.py tests/test_returns.py \
+	  tests/test_rewards.py tests/test_noise*.py tests/tasks/skills tests/cli tests/runs tests/envs tests/reward_model
+
 fuzz: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## damage run folders of every task for half an hour (MINUTES=30)
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),30)
 
-lint: $(VENV)/.dev   ## ruff, mypy (strict for the library) and the direction of imports
+lint: $(VENV)/.dev   ## ruff, mypy (strict for the library), the direction of imports, the workflow
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/zizmor --offline --quiet .github/workflows
+
+docs: $(VENV)/.dev   ## the documentation site, into site/: open site/index.html; fails on broken links and undocumented names
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+dist: $(VENV)/.dev   ## wheel and source archive, into dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/twine check --strict dist/*
 
 bench: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl $(VENV)/.browser   ## throughput, as JSON in results/
 	$(BIN)/python benchmarks/throughput.py skills --output results/throughput-skills.json
@@ -41,7 +63,7 @@ results: $(VENV)/.demo   ## the runs behind results/, docs/results.md and the RE
 	$(BIN)/python evidence/results.py
 
 clean:           ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

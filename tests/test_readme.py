@@ -67,7 +67,7 @@ def test_the_tests_that_the_method_names_are_there():
 
 
 def test_the_snippets_about_other_labels_run():
-    guide = (REPOSITORY / "docs" / "guide.md").read_text(encoding="utf-8")
+    guide = (REPOSITORY / "docs" / "guide" / "rewards.md").read_text(encoding="utf-8")
     chapter = guide.split("## Other labels than classes")[1].split("\n## ")[0]
     snippets = re.findall(r"```python\n(.*?)```", chapter, flags=re.S)
     scope = {}

@@ -1,9 +1,11 @@
 """Gymnasium vector environments that pay what a reward model finds: for a loop of one's own.
 
-env = Rewarded(gymnasium.make_vec(...), irrl.RewardModel(space, labels=10))
-observations, rewards, terminated, truncated, info = env.step(actions)
-...                 # the policy learns
-env.learn()         # then the discriminator
+    env = Rewarded(gymnasium.make_vec(...), irrl.RewardModel(space, labels=10))
+    observations, rewards, terminated, truncated, info = env.step(actions)
+    ...                 # the policy learns
+    env.learn()         # then the discriminator
+
+The wrapper pays and remembers; when each of the two learns is the loop's to say.
 """
 
 from collections.abc import Callable
@@ -23,6 +25,8 @@ from irrl.adapters.common import (
 from irrl.errors import UserError
 from irrl.reward_model import Collector, RewardModel
 
+__all__ = ["Rewarded"]
+
 RESET_STEP = "reset_step"
 
 
@@ -41,6 +45,16 @@ class Rewarded(VectorWrapper):
         see: what of observations is judged, as a function of them, with a leading axis for the
             environments; for those of `irrl.envs.Skills` all but the code, else all.
         training: whether the reward model is to learn from these episodes; False for evaluation.
+
+    Example:
+        >>> import gymnasium, irrl
+        >>> skills = irrl.envs.SkillsVector(gymnasium.make_vec("irrl/Maze-v0", num_envs=4), codes=2)
+        >>> space = skills.single_observation_space["observation"]
+        >>> env = Rewarded(skills, irrl.RewardModel(space, labels=2, mode="skills"))
+        >>> observations, info = env.reset(seed=0)
+        >>> observations, rewards, *_ = env.step(np.zeros((4, 2)))
+        >>> rewards.tolist()  # paid at the end of an episode
+        [0.0, 0.0, 0.0, 0.0]
     """
 
     def __init__(

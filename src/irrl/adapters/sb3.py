@@ -33,6 +33,8 @@ from irrl.errors import UserError
 from irrl.reward_model import Collector, RewardModel
 from irrl.reward_model.spaces import Parts, to_parts
 
+__all__ = ["Learner", "Rewarded"]
+
 OBSERVED = ("raw", "inputs")
 
 
@@ -60,6 +62,18 @@ class Rewarded(VecEnvWrapper):
         observe: what the policy sees: ``"raw"`` observations, or ``"inputs"``, as the default
             discriminator reads them, normalised and as one vector, with all that is not judged.
         training: whether the reward model is to learn from these episodes; False for evaluation.
+
+    Example:
+        >>> import gymnasium, irrl
+        >>> from stable_baselines3 import PPO
+        >>> from stable_baselines3.common.env_util import make_vec_env
+        >>> make = lambda: irrl.envs.Skills(gymnasium.make("irrl/PointMass-v0"), codes=4)
+        >>> model = irrl.RewardModel(make().observation_space["observation"], 4, mode="skills")
+        >>> env = Rewarded(make_vec_env(make, n_envs=2, seed=0), model)
+        >>> agent = PPO("MultiInputPolicy", env, n_steps=50, batch_size=50, n_epochs=1, seed=0)
+        >>> _ = agent.learn(100, callback=env.learner())
+        >>> model.episodes
+        4
     """
 
     def __init__(
@@ -194,6 +208,11 @@ class Learner(BaseCallback):
     Args:
         model: the reward model.
         health_every: updates between two looks at its health, which cost a little.
+
+    Example:
+        >>> from gymnasium import spaces
+        >>> model = RewardModel(spaces.Box(-1.0, 1.0, (2,)), labels=3)
+        >>> callback = Learner(model, health_every=5)  # or env.learner(5)
     """
 
     def __init__(self, model: RewardModel, health_every: int = 10) -> None:

@@ -23,12 +23,27 @@ from irrl.reward_model.labels import require_in_range
 from irrl.reward_model.payment import payments
 from irrl.reward_model.spaces import Parts
 
+__all__ = ["replay"]
+
 
 def replay(env: VecEnv) -> dict[str, Any]:
     """What an agent with a replay buffer is to be made with: its buffer's class and arguments.
 
     Args:
         env: the environments as the agent has them, `Rewarded` among their wrappers.
+
+    Returns:
+        Arguments of the agent, by name.
+
+    Example:
+        >>> import gymnasium, irrl
+        >>> from stable_baselines3.common.env_util import make_vec_env
+        >>> make = lambda: irrl.envs.Skills(gymnasium.make("irrl/PointMass-v0"), codes=4)
+        >>> model = irrl.RewardModel(make().observation_space["observation"], 4, mode="skills")
+        >>> env = Rewarded(make_vec_env(make, n_envs=1), model)
+        >>> options = replay(env)  # SAC("MultiInputPolicy", env, **options)
+        >>> options["replay_buffer_class"].__name__
+        'DictRelabellingBuffer'
     """
     has_names = isinstance(env.observation_space, spaces.Dict)
     return {

@@ -10,6 +10,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from irrl.adapters.common import last_of_info, require_plain_action, row_of
 from irrl.errors import UserError
 
+__all__ = ["GymnasiumVecEnv"]
+
 
 class GymnasiumVecEnv(VecEnv):
     """Steps all sub-environments of a Gymnasium vector environment at once.
@@ -18,6 +20,15 @@ class GymnasiumVecEnv(VecEnv):
     last. Environments that reset in the same step, or when they are told to, do that, and so do all
     that Gymnasium puts together of single ones; others that reset with the next step can be used
     where all episodes end together, as those of ap_gym do.
+
+    Args:
+        env: the environments.
+
+    Example:
+        >>> import gymnasium, irrl.envs
+        >>> env = GymnasiumVecEnv(gymnasium.make_vec("irrl/Maze-v0", num_envs=3))
+        >>> env.reset().shape
+        (3, 2)
     """
 
     def __init__(self, env: VectorEnv) -> None:

@@ -1,13 +1,14 @@
 """Gymnasium environments of the tasks, registered when this module is imported, and wrappers.
 
-import gymnasium, irrl.envs
-env = gymnasium.make("irrl/FourRooms-v0")
-env = irrl.envs.Skills(env, codes=16)
-
 `Skills` makes skill discovery of any environment, `SkillsVector` of vector environments, `perceive`
 active perception of any whose label is in ``info``. A package names its environments as entry
 points of the group ``irrl.envs``; each gets the id ``irrl/NAME``. What makes many of one at once,
 for `gymnasium.make_vec`, has the same name in the group ``irrl.envs.vector``.
+
+Example:
+    >>> import gymnasium, irrl.envs
+    >>> env = gymnasium.make("irrl/FourRooms-v0")
+    >>> env = irrl.envs.Skills(env, codes=16)
 """
 
 from importlib.metadata import entry_points

@@ -43,6 +43,13 @@ class Maze(gymnasium.Env):
     `horizon`: steps in an episode, 200 if not given.
     `step`: how far an action of 1 goes, 1 if not given.
     `random_start`, `show_time`: see above; both are off.
+
+    Example:
+        >>> env = Maze(map="u-maze", show_time=True)
+        >>> before, info = env.reset(seed=0)
+        >>> after, *_ = env.step(np.array([1.0, 0.0]))
+        >>> bool(after[0] > before[0]), float(after[2])
+        (True, 0.004999999888241291)
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012

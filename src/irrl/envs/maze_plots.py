@@ -30,6 +30,13 @@ def plot_paths(
 
     Returns:
         The figure.
+
+    Example:
+        >>> from irrl.envs.maze_map import read_maze
+        >>> path = [[-0.9, -0.9], [-0.9, 0.5]]
+        >>> figure = plot_paths(read_maze("u-maze"), [path], title="one skill")
+        >>> figure.axes[0].get_title()
+        'one skill'
     """
     figure = Figure(figsize=(4.0, 4.0 * maze.height / maze.width), layout="constrained")
     axes = figure.subplots()

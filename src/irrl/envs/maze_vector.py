@@ -21,6 +21,12 @@ class MazeVector(VectorEnv):
     Truncated after `horizon` steps, and begun anew in the same step: the last observation is in
     ``info["final_obs"]``, as Gymnasium's own vector environments have it. Episodes can be begun in
     some environments with ``reset(options={"reset_mask": ...})``.
+
+    Example:
+        >>> env = MazeVector(num_envs=1000, map="bottleneck")
+        >>> observations, info = env.reset(seed=0)
+        >>> observations.shape
+        (1000, 2)
     """
 
     metadata = {  # noqa: RUF012

@@ -30,6 +30,12 @@ def perceive(
     Returns:
         A vector environment: the policy acts, ``info["label"]`` tells the label, and what is handed
         to `Perceive.predict` goes to an environment that asks for predictions.
+
+    Example:
+        >>> env = perceive("irrl/ObjectCounting-v0", num_envs=2, resolution=64)
+        >>> env.label, env.asks  # its label is in info; it asks for no prediction
+        ('label', False)
+        >>> env.close()
     """
     if isinstance(env, VectorEnv):
         return Perceive(env, label)
@@ -54,6 +60,16 @@ class Perceive(VectorWrapper):
 
     The action space is that of the inner action, predictions come from `predict`: logits of all
     labels, zero until some are handed over. Numbers without an axis get one, which agents expect.
+
+    Args:
+        env: the environments.
+        label: where ``info`` has the label; a path such as ``"prediction.target"``.
+
+    Example:
+        >>> import gymnasium, irrl.envs
+        >>> env = Perceive(gymnasium.make_vec("irrl/PointMass-v0", num_envs=2), label="place")
+        >>> env.single_action_space.shape, env.label
+        ((2,), 'place')
     """
 
     def __init__(self, env: VectorEnv, label: str | None = None) -> None:

@@ -31,6 +31,13 @@ class PointMass(gymnasium.Env):
 
     ## Arguments
     `horizon`: steps in an episode, 25 if not given.
+
+    Example:
+        >>> env = PointMass(horizon=2)
+        >>> observation, info = env.reset(seed=0)
+        >>> observation, reward, terminated, truncated, info = env.step(np.array([1.0, 0.0]))
+        >>> observation.round(2).tolist(), reward, truncated
+        ([0.05000000074505806, 0.0, 0.05000000074505806, 0.0, 0.5], 0.0, False)
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 8}  # noqa: RUF012

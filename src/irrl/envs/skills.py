@@ -31,6 +31,13 @@ class Skills(gymnasium.Wrapper, RecordConstructorArgs):
     ## Arguments
     ``codes``: how many. ``reset(options={"code": 3})`` sets the code of an episode.
     ``info["label"]`` is the code, at reset and at every step.
+
+    Example:
+        >>> import gymnasium, irrl.envs
+        >>> env = irrl.envs.Skills(gymnasium.make("irrl/PointMass-v0"), codes=4)
+        >>> observation, info = env.reset(seed=0, options={"code": 2})
+        >>> observation["code"].tolist(), info["label"]
+        ([0.0, 0.0, 1.0, 0.0], 2)
     """
 
     def __init__(self, env: gymnasium.Env, codes: int) -> None:

@@ -31,6 +31,13 @@ class SkillsVector(VectorWrapper):
     for all, or one for each environment. ``info["label"]`` has the codes, at reset and at every
     step; where an episode ended and the next one began in the same step, that of the next, and
     ``info["final_info"]["label"]`` that of the last.
+
+    Example:
+        >>> import gymnasium, irrl.envs
+        >>> env = irrl.envs.SkillsVector(gymnasium.make_vec("irrl/Maze-v0", num_envs=3), codes=8)
+        >>> observations, info = env.reset(seed=0, options={"code": [5, 1, 5]})
+        >>> observations["code"].argmax(axis=1).tolist(), info["label"].tolist()
+        ([5, 1, 5], [5, 1, 5])
     """
 
     def __init__(self, env: VectorEnv, codes: int) -> None:

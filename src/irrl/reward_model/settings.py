@@ -65,6 +65,11 @@ class Settings:
         max_episode_steps: an episode that is longer never ends, and is refused.
         seed: of the first weights and of all batches.
         device: of PyTorch.
+
+    Example:
+        >>> settings = Settings(mode="skills", reward="disdain")
+        >>> settings.judge, settings.ensemble, settings.store
+        ('final', 2, 2048)
     """
 
     mode: str = "labels"

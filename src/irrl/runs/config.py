@@ -34,6 +34,15 @@ class Config:
 
     A task derives a frozen dataclass from it, with fields of its own; a field that it names again
     gets another default or help text.
+
+    Example:
+        >>> @dataclass(frozen=True)
+        ... class Doors(Config):
+        ...     task: ClassVar[str] = "doors"
+        ...     length: ClassVar[str] = "updates"
+        ...     updates: int = setting(1_000, "updates, each on one batch")
+        >>> Doors(updates=80).total_steps
+        80
     """
 
     task: ClassVar[str]
@@ -108,6 +117,7 @@ class Config:
 
     @property
     def total_steps(self) -> int:
+        """How many steps a run has."""
         return getattr(self, self.length)
 
     def settings(self) -> dict[str, Any]:
@@ -115,6 +125,7 @@ class Config:
         return dataclasses.asdict(self)
 
     def to_json(self) -> dict[str, Any]:
+        """The same with the name of the task, as a run folder keeps it."""
         return {"task": self.task, **self.settings()}
 
     @classmethod

@@ -91,6 +91,14 @@ class Run(Generic[SomeConfig]):
     """An open run folder: make one with ``Run.create``, open one with `irrl.tasks.open_run`.
 
     ``listeners`` are called with each row as it is logged: progress displays, TensorBoard.
+
+    Example:
+        >>> import tempfile
+        >>> config = type("Doors", (Config,), {"task": "doors", "length": "seed"})()
+        >>> run = Run.create(Path(tempfile.mkdtemp()) / "run", config)
+        >>> run.listeners.append(print)
+        >>> run.log({"step": 0, "n_skills": 1.0})
+        {'step': 0, 'n_skills': 1.0}
     """
 
     def __init__(self, folder: str | Path, config: SomeConfig) -> None:
@@ -106,6 +114,7 @@ class Run(Generic[SomeConfig]):
 
     @property
     def task(self) -> str:
+        """The name of its task."""
         return self.config.task
 
     @classmethod
@@ -133,6 +142,7 @@ class Run(Generic[SomeConfig]):
 
     @property
     def is_finished(self) -> bool:
+        """Whether there is a summary."""
         return is_finished(self.folder)
 
     @property

@@ -40,14 +40,24 @@ DEFAULT_PRESET = "fast"
 
 
 class Preset(NamedTuple):
-    """Named settings: what they are for, and what they change."""
+    """Named settings: what they are for, and what they change.
+
+    Example:
+        >>> Preset("a second: does everything run?", {"updates": 80}).settings
+        {'updates': 80}
+    """
 
     description: str
     settings: dict[str, Any]
 
 
 class Metric(NamedTuple):
-    """A number of a run: its name in ``metrics.jsonl``, what figures call it, and its range."""
+    """A number of a run: its name in ``metrics.jsonl``, what figures call it, and its range.
+
+    Example:
+        >>> Metric("accuracy_percent", "labels told (%)", "%", high=100.0, threshold=80.0).high
+        100.0
+    """
 
     name: str
     title: str
@@ -173,6 +183,15 @@ class Task:
         measure_gradient: (run, folder of an oracle or None, names of rewards, episodes or None,
             checkpoints, progress) -> moments of its policy gradients; progress is told (done, all).
         data: verbs below `irrl data`.
+
+    Example:
+        >>> task = Task("doors", Config, {"fast": Preset("a second", {})},
+        ...     Metric("accuracy_percent", "labels told (%)", "%", 0.0, 100.0),
+        ...     prepare=lambda config, checkpoint: None,
+        ...     train=lambda run, prepared: run.finish({"accuracy_percent": 100.0}),
+        ...     evaluate=lambda config, checkpoint: {"accuracy_percent": 100.0})
+        >>> task.all_columns()
+        ('accuracy_percent', 'seconds')
     """
 
     name: str
@@ -217,6 +236,7 @@ class Task:
         return replace(self, primary=self.primary_of.get(self.variant(settings), self.primary))
 
     def title(self, variant: str) -> str:
+        """Of its studies in a report."""
         return self.titles.get(variant, variant)
 
     def baseline_of(self, settings: Settings) -> str | None:

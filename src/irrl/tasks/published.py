@@ -6,7 +6,12 @@ from typing import NamedTuple
 
 
 class Anchor(NamedTuple):
-    """Where a reward of theirs ends: as it is written, and the range that stands for."""
+    """Where a reward of theirs ends: as it is written, and the range that stands for.
+
+    Example:
+        >>> Anchor("85-90", 85.0, 90.0).source
+        'read off their figure'
+    """
 
     text: str
     low: float
@@ -16,7 +21,12 @@ class Anchor(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A number of theirs, and the training it belongs to: from a length to another."""
+    """A number of theirs, and the training it belongs to: from a length to another.
+
+    Example:
+        >>> Point(Anchor("~31", 29.0, 33.0), first=20e6, last=30e6).anchor.text
+        '~31'
+    """
 
     anchor: Anchor
     first: float
@@ -25,7 +35,13 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Published:
-    """The authors' numbers of a task, or of a variant of it, and the training they belong to."""
+    """The authors' numbers of a task, or of a variant of it, and the training they belong to.
+
+    Example:
+        >>> numbers = {"clipped-linear": Anchor("89.8", 89.3, 90.3)}
+        >>> Published("epochs", (1500, 1500), numbers).texts()
+        {'clipped-linear': '89.8 at 1500 epochs'}
+    """
 
     unit: str  # what training is counted in, such as "epochs"
     span: tuple[float, float]  # their numbers were read between these two lengths of training
@@ -44,6 +60,7 @@ class Published:
         return {reward: f"{a.text} at {self.length}" for reward, a in self.numbers.items()}
 
     def curve_point(self, reward: str, step: int) -> float:
+        """A point of their learning curve."""
         return self.curves[reward][self.steps.index(step)]
 
     def curve_up_to(self, reward: str, last: float) -> tuple[list[int], list[float]]:
@@ -63,7 +80,12 @@ class Published:
 
 
 def in_words(first: float, last: float, unit: str) -> str:
-    """A length of training: 1500 epochs, 100,000 episodes, 20 to 30 million iterations."""
+    """A length of training: 1500 epochs, 100,000 episodes, 20 to 30 million iterations.
+
+    Example:
+        >>> in_words(20e6, 30e6, "iterations")
+        '20 to 30 million iterations'
+    """
     million = first >= 1e6
     both = [first / 1e6, last / 1e6] if million else [first, last]
     shown = [f"{x:g}" if million or x < 10_000 else f"{x:,.0f}" for x in dict.fromkeys(both)]

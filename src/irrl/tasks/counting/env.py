@@ -48,6 +48,16 @@ class ObjectCounting(gym.Env[Any, Any]):
     ## Arguments
     `resolution`: side of the image, 256 if not given; it must divide 256. Smaller images are
     averaged down.
+
+    Example:
+        >>> env = ObjectCounting(resolution=64)
+        >>> observation, info = env.reset(seed=0)
+        >>> observation["image"].shape, info
+        ((64, 64, 3), {'view': 0, 'moves': 0})
+        >>> *_, terminated, truncated, info = env.step(2)  # stop
+        >>> terminated, 0 <= info["label"] <= 6
+        (True, True)
+        >>> env.close()
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 2}  # noqa: RUF012
@@ -68,6 +78,7 @@ class ObjectCounting(gym.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
+        """A new scene, from the first viewpoint."""
         super().reset(seed=seed)
         self._scene = sample_scene(self.np_random, self._renderer.visible)
         self._renderer.place(self._scene)
@@ -75,6 +86,7 @@ class ObjectCounting(gym.Env[Any, Any]):
         return self._observation(), self._info()
 
     def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Walk, or stop."""
         if self._scene is None:
             raise gym.error.ResetNeeded("call reset before step")
         if not self.action_space.contains(action):
@@ -89,9 +101,11 @@ class ObjectCounting(gym.Env[Any, Any]):
         return self._observation(), 0.0, bool(ended), False, info
 
     def render(self) -> Any:
+        """What the agent sees, at full size."""
         return self._renderer.render(self._view) if self.render_mode == "rgb_array" else None
 
     def close(self) -> None:
+        """Let the renderer go."""
         self._renderer.close()
 
     def _observation(self) -> Observation:

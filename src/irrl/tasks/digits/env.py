@@ -60,6 +60,16 @@ class ClutteredDigits(gym.Env[Any, Any]):
     `split`: digits for `train` or for `test`, from MNIST as `irrl data mnist` keeps it. It is read
     by the first `reset`.
     `digits`: images (n, 28, 28) of bytes and labels (n,) of one's own, in place of MNIST.
+
+    Example:
+        >>> images = np.full((10, 28, 28), 255, np.uint8)
+        >>> env = ClutteredDigits(glimpses=2, digits=(images, np.arange(10)))
+        >>> observation, info = env.reset(seed=0)
+        >>> observation["glimpse"].shape, "label" in info
+        ((1, 4, 4), False)
+        >>> *_, terminated, truncated, info = env.step(np.zeros(2))
+        >>> terminated, 0 <= info["label"] < 10
+        (True, True)
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
@@ -96,6 +106,7 @@ class ClutteredDigits(gym.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
+        """A new canvas, and a first glimpse of it."""
         super().reset(seed=seed)
         if self._digits is None:
             self._digits = _from_mnist(SPLITS[self._split], cache_folder())
@@ -106,6 +117,7 @@ class ClutteredDigits(gym.Env[Any, Any]):
         return self._observation(), self._info()
 
     def step(self, action: np.ndarray) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Look somewhere else."""
         if self._image is None:
             raise gym.error.ResetNeeded("call reset before step")
         location = np.asarray(action, dtype=np.float32)

@@ -34,6 +34,12 @@ class FourRooms(gym.Env[Any, Any]):
     ## Arguments
     `map`: `large` (104 cells), `small` (24 cells), the path of a text file, or the text itself.
     `horizon`: steps in an episode, 20 if not given.
+
+    Example:
+        >>> env = FourRooms(map="small", horizon=8)
+        >>> cell, info = env.reset(seed=0)
+        >>> env.observation_space, env.action_space
+        (Discrete(24), Discrete(5))
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012
@@ -56,12 +62,14 @@ class FourRooms(gym.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
+        """Back to the start."""
         super().reset(seed=seed)
         self._cell = self.room_map.start
         self._steps = 0
         return self._cell, self._info()
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        """Go to the next cell, if it is free."""
         if not self.action_space.contains(action):
             raise ValueError(f"action must be one of 0..{len(ACTIONS) - 1}, got {action!r}")
         self._cell = int(self.room_map.next_cell[self._cell * len(ACTIONS) + int(action)])
@@ -69,6 +77,7 @@ class FourRooms(gym.Env[Any, Any]):
         return self._cell, 0.0, self._steps >= self.horizon, False, self._info()
 
     def render(self) -> Any:
+        """The rooms as text or as a small picture, and where the agent is."""
         row, column = self.room_map.cells[self._cell]
         if self.render_mode == "ansi":
             lines = [list(line) for line in self.room_map.rows]
