@@ -1,5 +1,7 @@
 """Environments whose author steps many at once: the same numbers as one by one, only faster."""
 
+import json
+
 import gymnasium
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from irrl.adapters.sb3_vector import GymnasiumVecEnv
 from irrl.envs.maze_metrics import coverage
 from irrl.envs.maze_vector import MazeVector
+from irrl.envs.skills import CODE
 from irrl.errors import UserError
 from irrl.tasks import make_config
 from irrl.tasks.gym import environments
@@ -65,6 +68,19 @@ def test_coverage_is_of_one_path_of_each_code():
     more = coverage([episode.path["observation"] for episode in played])
     assert expected < more  # else this would not tell one from two
     assert evaluate_now(*parts)["coverage"] == expected
+
+
+def test_coverage_counts_every_step_of_an_action():
+    walls = "+--" * 10 + "+"
+    corridor = f"{walls}\n|S {9 * '   '}|\n{walls}"
+    options = {"map": corridor, "horizon": 45, "repeat": 45}
+    config = make_config("gym", "smoke", **{**MAZE, "env_options": json.dumps(options)})
+    learner = prepare(config, None)
+    right = np.array([1.0, 0.0], np.float32)
+    learner.agent.predict = lambda seen, *_: (np.tile(right, (len(seen[CODE]), 1)), None)
+    parts = (config, learner.described, learner.agent, learner.model)
+    assert evaluate_now(*parts)["coverage"] == 10
+    assert play_episodes(*parts, 1)[0].places.shape == (46, 2)
 
 
 def test_coverage_is_of_mazes_only():
