@@ -48,9 +48,12 @@ def make_one(config: GymConfig, **options: Any) -> gymnasium.Env:
 
 def _cannot_be_made(config: GymConfig, error: Exception) -> UserError:
     said = str(error).partition("\n")[0]
+    failed = f"environment {config.env} cannot be made"
+    if isinstance(error, UserError):  # ours, such as mazes: it says what to do
+        return UserError(f"{failed}: {said}")
     return UserError(
-        f"environment {config.env} cannot be made: {type(error).__name__}: {said}; give an id, or "
-        "module:id for a module that registers it and can be imported"
+        f"{failed}: {type(error).__name__}: {said}; give an id, or module:id for a module that "
+        "registers it and can be imported"
     )
 
 
