@@ -18,6 +18,7 @@ from irrl.tasks.gym import environments
 from irrl.tasks.gym.environments import describe, make_envs
 from irrl.tasks.gym.evaluate import evaluate_now, play_episodes
 from irrl.tasks.gym.learner import prepare
+from irrl.tasks.gym.train import learn_once
 from tests.helpers.runs import content, run_in
 from tests.tasks.gym.test_runs import MAZE
 
@@ -139,3 +140,20 @@ def test_a_map_that_cannot_be_read_is_told_in_one_line(text, said):
     with pytest.raises(UserError) as told:
         describe(make_config("gym", "smoke", env="irrl/Maze-v0", env_options=options))
     assert str(told.value) == f"environment irrl/Maze-v0 cannot be made: {said}"
+
+
+def test_a_maze_of_the_preset_is_learned_in():
+    config = make_config("gym", "maze", envs=8, steps=320, codes=4, evaluate_episodes=4)
+    learner = prepare(config, None)
+    learner.begin_segment()
+    learn_once(learner)
+    found = evaluate_now(config, learner.described, learner.agent, learner.model)
+    assert found["coverage"] >= 1 and found["episode_steps"] == 20  # of ten steps each
+    assert learner.model.visits is not None and learner.model.episodes == 8
+
+
+def test_an_ant_is_judged_by_its_place():
+    described = describe(make_config("gym", "ant"))
+    assert described.judged.shape == (2,) and not described.together
+    seen = {"observation": np.arange(58, dtype=np.float64).reshape(2, 29)}
+    np.testing.assert_array_equal(described.see(seen), [[0, 1], [29, 30]])

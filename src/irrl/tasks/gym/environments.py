@@ -113,7 +113,7 @@ def part_that_is_judged(
     else:
         if not isinstance(space, spaces.Box) or len(space.shape) != 1:
             raise UserError(f"sees {config.sees} is for a vector, the observation is {space}")
-        low, high = space.low[part], space.high[part]
+        low, high = (bound[part].astype(np.float32) for bound in (space.low, space.high))
         if not len(low):
             raise UserError(f"sees {config.sees} leaves nothing of {space.shape[0]} numbers")
         judged = spaces.Box(low, high, dtype=np.float32)
