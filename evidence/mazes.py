@@ -2,7 +2,7 @@
 
     python evidence/mazes.py NAME ...     run these studies; --list says which there are
     python evidence/mazes.py --random     measure what random actions reach
-    python evidence/mazes.py              only draw runs that are there and write the tables
+    python evidence/mazes.py              only keep and draw what was run, and write the tables
 
 Runs go to `runs/results/`; what is finished is not run again.
 """
@@ -22,7 +22,7 @@ from irrl.analysis.stats import mean_estimate
 from irrl.analysis.tables import markdown_table
 from irrl.envs.maze_metrics import BUCKETS
 from irrl.envs.maze_vector import MazeVector
-from results import keep_sheet, run_study
+from results import RUNS, keep_sheet, keep_study, run_study
 
 PAGE = ROOT / "docs" / "mazes.md"
 DIAYN = "--rewards log --judge state --pay steps --bonus-weight 0 --discount 0.99"
@@ -85,6 +85,9 @@ def main() -> None:
         parser.error(f"no study {', '.join(sorted(unknown))}; --list says which there are")
     for name in options.studies:
         run_study(name, MAZE_STUDIES[name])
+    for name, study in MAZE_STUDIES.items():
+        if (RUNS / name / "comparison.json").exists():
+            keep_study(name, study)
     if options.random:
         (RESULTS / "gym-maze-random.json").write_text(json.dumps(measure_random(), indent=1) + "\n")
     for name, rewards in PICTURES.items():
