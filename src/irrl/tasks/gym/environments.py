@@ -48,9 +48,12 @@ def make_one(config: GymConfig, **options: Any) -> gymnasium.Env:
 
 def _cannot_be_made(config: GymConfig, error: Exception) -> UserError:
     said = str(error).partition("\n")[0]
+    failed = f"environment {config.env} cannot be made"
+    if isinstance(error, UserError):  # ours, such as mazes: it says what to do
+        return UserError(f"{failed}: {said}")
     return UserError(
-        f"environment {config.env} cannot be made: {type(error).__name__}: {said}; give an id, or "
-        "module:id for a module that registers it and can be imported"
+        f"{failed}: {type(error).__name__}: {said}; give an id, or module:id for a module that "
+        "registers it and can be imported"
     )
 
 
@@ -110,7 +113,7 @@ def part_that_is_judged(
     else:
         if not isinstance(space, spaces.Box) or len(space.shape) != 1:
             raise UserError(f"sees {config.sees} is for a vector, the observation is {space}")
-        low, high = space.low[part], space.high[part]
+        low, high = (bound[part].astype(np.float32) for bound in (space.low, space.high))
         if not len(low):
             raise UserError(f"sees {config.sees} leaves nothing of {space.shape[0]} numbers")
         judged = spaces.Box(low, high, dtype=np.float32)

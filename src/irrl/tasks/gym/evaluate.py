@@ -8,6 +8,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 
 from irrl.adapters.sb3 import Rewarded
 from irrl.ensembles import log_mean_exp
+from irrl.envs.maze_agents import PATH
 from irrl.envs.maze_metrics import coverage
 from irrl.envs.skills import CODE
 from irrl.reward_model import RewardModel
@@ -24,13 +25,15 @@ TOLD_BY_ENVIRONMENTS = ("final_accuracy",)
 class Episode(NamedTuple):
     """One whole episode: what was judged of it, its label, and what its environment said.
 
-    ``path`` has every step of it, also where only the last is judged.
+    ``path`` has what each action led to, also where only the last is judged; ``places`` those of a
+    maze after every single step, also where an action has several.
     """
 
     observations: Parts
     label: int
     info: dict[str, Any]
     path: Parts
+    places: np.ndarray | None = None
 
 
 def evaluate(config: GymConfig, checkpoint: Checkpoint) -> dict[str, Any]:
@@ -73,7 +76,13 @@ def evaluate_now(
 
 def coverage_of(played: list[Episode]) -> int:
     """Buckets of 100 that some episodes in a maze reach."""
-    return coverage([next(iter(episode.path.values())) for episode in played])
+    return coverage([places_in_maze(episode) for episode in played])
+
+
+def places_in_maze(episode: Episode) -> np.ndarray:
+    """Where an episode in a maze went, step by step."""
+    whole = next(iter(episode.path.values()))
+    return whole if episode.places is None else episode.places
 
 
 def judge_episodes(model: RewardModel, played: list[Episode]) -> np.ndarray:
@@ -122,6 +131,11 @@ def joined(rows: list[Parts]) -> Parts:
     return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
 
+def places_after(path: Parts, steps: list[np.ndarray]) -> np.ndarray | None:
+    """The first place of a path in a maze and all after it, if its infos told these."""
+    return np.concatenate([next(iter(path.values()))[:1, :2], *steps]) if steps else None
+
+
 def play_from_reset(
     config: GymConfig, agent: BaseAlgorithm, envs: Rewarded, rounds: int, before: int = 0
 ) -> list[Episode]:
@@ -140,15 +154,20 @@ def play_from_reset(
     observations = envs.reset()
     found: list[list[Episode]] = [[] for _ in range(envs.num_envs)]
     paths: list[list[Parts]] = [[] for _ in range(envs.num_envs)]  # after each action so far
+    steps: list[list[np.ndarray]] = [[] for _ in range(envs.num_envs)]  # of a maze, if more
     state, begun = None, np.ones(envs.num_envs, bool)
     while min(map(len, found)) < rounds:
         actions, state = agent.predict(observations, state, begun, config.deterministic)
         observations, _, begun, infos = envs.step(actions)
         for place, after in enumerate(rows_of(envs.judged.observations, envs.num_envs)):
             paths[place].append(after)
+            if PATH in infos[place]:
+                steps[place].append(infos[place][PATH])
         for place, (seen, label) in zip(np.nonzero(begun)[0].tolist(), handed, strict=True):
             path = joined([{n: a[0] for n, a in seen.items()}, *paths[place]])
-            found[place].append(Episode(seen, label, infos[place], path))
+            places = places_after(path, steps[place])
+            found[place].append(Episode(seen, label, infos[place], path, places))
             paths[place].clear()
+            steps[place].clear()
         handed.clear()
     return [episodes[n] for n in range(rounds) for episodes in found]

@@ -87,6 +87,8 @@ def find_places(learner: Learner) -> str | None:
 
 
 def places_of(episode: Episode) -> np.ndarray | None:
+    if episode.places is not None:
+        return episode.places
     for array in episode.path.values():
         if array.ndim == 2 and array.shape[1] >= 2 and array.dtype.kind == "f":
             return array[:, :2]

@@ -16,8 +16,8 @@ def ceiling(config: GymConfig) -> float:
 
 
 def limits(config: GymConfig) -> dict[str, float]:
-    """The same where skills are counted; per cent have their range by name."""
-    return {"n_skills": ceiling(config)} if config.mode == "skills" else {}
+    """The same where skills are counted, and buckets; per cent have their range by name."""
+    return {"n_skills": ceiling(config), "coverage": 100.0} if config.mode == "skills" else {}
 
 
 TASK = Task(
