@@ -56,6 +56,7 @@ def train(run: Run, learner: Learner) -> Metrics:
     try:
         if learner.observed < 0:
             observe(run, learner)
+        forget_old(run, learner.step)  # a kill may have come between a checkpoint and this
         learner.begin_segment()
         while learner.step < config.steps:
             learn_once(learner)
@@ -82,6 +83,12 @@ def observe(run: Run, learner: Learner) -> bool:
         run.log({"step": now, **metrics, **learner.take_notes()})
     if saves:
         run.save(now, *learner.to_checkpoint())
-        for old in checkpoint_paths(run.folder / CHECKPOINTS)[:-KEPT]:
-            remove_checkpoint(old)
+        forget_old(run, now)
     return saves
+
+
+def forget_old(run: Run, now: int) -> None:
+    """Remove the checkpoints of before a step, all but the newest ones."""
+    paths = checkpoint_paths(run.folder / CHECKPOINTS)
+    for old in [path for path in paths if int(path.name) <= now][:-KEPT]:
+        remove_checkpoint(old)
