@@ -74,7 +74,7 @@ def connect(ray: Any, address: str | None, workers: int, object_store: int = OBJ
                 **quiet,
             )
         else:
-            _check_answers(address)
+            check_answers(address)
             ray.init(address, **quiet)
     except UserError:
         raise
@@ -86,7 +86,7 @@ def connect(ray: Any, address: str | None, workers: int, object_store: int = OBJ
         signal.signal(signal.SIGTERM, handler)
 
 
-def _check_answers(address: str) -> None:
+def check_answers(address: str) -> None:
     """Raise at once where nobody listens; Ray would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if address == "auto":

@@ -26,11 +26,10 @@ from ray.tune.registry import register_env
 from irrl.adapters.rllib import STATE, rewarded
 from irrl.adapters.sb3 import Rewarded
 from irrl.errors import UserError
-from irrl.reward_model import RewardModel
 from irrl.runs.checkpoint import Checkpoint
 from irrl.runs.config import share_left
 from irrl.runs.files import temporary_of
-from irrl.runs.ray_cluster import connect, import_rllib
+from irrl.runs.ray_cluster import check_answers, connect, import_rllib
 from irrl.runs.reading import is_number
 from irrl.tasks.gym import learner as on_one_machine
 from irrl.tasks.gym.chance import seed_of
@@ -112,12 +111,7 @@ class RLlibLearner(on_one_machine.Learner):
 
     def resume(self, folder: Path, checkpoint: Checkpoint) -> None:
         """Let RLlib go on from its own checkpoint."""
-        path = folder / THEIRS / f"{checkpoint.step:012d}"
-        if not path.is_dir() or digest_of_folder(path) != checkpoint.state.get("rllib_sha256"):
-            raise UserError(
-                f"{path} is missing or altered: RLlib's own checkpoint must lie beside ours; put "
-                "it back, or start a new run"
-            )
+        path = theirs_of(folder, checkpoint)
         self.algorithm.restore_from_path(str(path.absolute()))
 
     def close(self) -> None:
@@ -133,6 +127,17 @@ class RLlibLearner(on_one_machine.Learner):
 
             ray.shutdown()
             self.owns_cluster = False
+
+
+def theirs_of(folder: Path, checkpoint: Checkpoint) -> Path:
+    """RLlib's checkpoint beside one of ours; raises unless it is as it was written."""
+    path = folder / THEIRS / f"{checkpoint.step:012d}"
+    if not path.is_dir() or digest_of_folder(path) != checkpoint.state.get("rllib_sha256"):
+        raise UserError(
+            f"{path} is missing or altered: RLlib's own checkpoint must lie beside ours; put it "
+            "back, or start a new run"
+        )
+    return path
 
 
 def digest_of_folder(folder: Path) -> str:
@@ -198,7 +203,7 @@ def prepare(config: GymConfig, checkpoint: Checkpoint | None) -> RLlibLearner:
     try:
         join_cluster(learner)
         begun_at = 0 if checkpoint is None else checkpoint.step
-        theirs = algorithm_config(config, learner.described, learner.model, begun_at)
+        theirs = algorithm_config(config, learner.described, begun_at)
         with said_nowhere():
             learner.algorithm = theirs.build_algo()
     except BaseException:
@@ -225,6 +230,8 @@ def join_cluster(learner: RLlibLearner) -> None:
     """The cluster of the settings, unless this process is on one already; raises if it is small."""
     config = learner.config
     ray = import_rllib(config.address)
+    if config.address is not None:
+        check_answers(config.address)
     if not ray.is_initialized():
         connect(ray, config.address, os.cpu_count() or 1, OBJECT_STORE)
         learner.owns_cluster = True
@@ -237,11 +244,10 @@ def join_cluster(learner: RLlibLearner) -> None:
         )
 
 
-def algorithm_config(
-    config: GymConfig, described: Described, model: RewardModel, begun_at: int
-) -> Any:
+def algorithm_config(config: GymConfig, described: Described, begun_at: int) -> Any:
     """RLlib's configuration of the same agent."""
     register_env(ENVIRONMENT, lambda _: FlattenObservation(wrapped(config)))
+    env = wrapped(config)
     asynchronous = is_asynchronous(config)
     per_runner = math.ceil(config.envs / config.env_runners)
     together = config.rollout * per_runner * config.env_runners
@@ -254,7 +260,7 @@ def algorithm_config(
         batch_mode="complete_episodes" if config.judge == "trajectory" else "truncate_episodes",
     )
     theirs.learners(num_learners=0)  # in this process: a node that dies takes runners only
-    theirs.rl_module(rl_module_spec=module_spec(config))
+    theirs.rl_module(rl_module_spec=module_spec(config, env.action_space))
     theirs.training(
         lr=learning_rates(config),
         gamma=config.discount,
@@ -280,7 +286,7 @@ def algorithm_config(
         described.labels,
         label=label_path(config, described),
         see=described.see,
-        flattened=wrapped(config).observation_space,
+        flattened=env.observation_space,
         **on_one_machine.model_options(config, described),
     )
 

@@ -57,14 +57,15 @@ def is_asynchronous(config: GymConfig) -> bool:
     return config.agent.endswith("appo")
 
 
-def module_spec(config: GymConfig, **spaces_and_use: Any) -> RLModuleSpec:
+def module_spec(config: GymConfig, action_space: spaces.Space[Any], **more: Any) -> RLModuleSpec:
     """The network of the policy, and of the values, as the settings have it."""
+    continuous = isinstance(action_space, spaces.Box)
     widths = config.all_widths()
     options = DefaultModelConfig(
         fcnet_hiddens=widths,
         fcnet_activation="tanh",
         vf_share_layers=False,
-        free_log_std=not is_recurrent(config),  # RLlib's is for networks without time
+        free_log_std=continuous and not is_recurrent(config),  # RLlib's knows no axis of time
         use_lstm=is_recurrent(config),
         lstm_cell_size=widths[0],
         max_seq_len=config.rollout,
@@ -73,7 +74,8 @@ def module_spec(config: GymConfig, **spaces_and_use: Any) -> RLModuleSpec:
         module_class=APPOModule if is_asynchronous(config) else PPOModule,
         catalog_class=PPOCatalog,
         model_config={**asdict(options), "first_log_std": config.log_std},
-        **spaces_and_use,
+        action_space=action_space,
+        **more,
     )
 
 
@@ -94,8 +96,8 @@ class Policy:
         size = spaces.flatdim(observed)
         self.policy: Any = module_spec(
             config,
+            action_space,
             observation_space=spaces.Box(-np.inf, np.inf, (size,), np.float32),
-            action_space=action_space,
             inference_only=True,
         ).build()
         self.policy.eval()
@@ -121,13 +123,16 @@ class Policy:
 
     def _state(self, state: Any, begun: np.ndarray) -> Any:
         """Nothing remembered where an episode has begun."""
-        blank = pytree.tree_map(
-            lambda x: torch.as_tensor(x).expand(len(begun), -1), self.policy.get_initial_state()
-        )
+        first = pytree.tree_map(torch.as_tensor, self.policy.get_initial_state())
+        blank = pytree.tree_map(lambda x: x.expand(len(begun), *x.shape), first)
         if state is None:
             return blank
-        rows = torch.from_numpy(np.asarray(begun))[:, None]
-        return pytree.tree_map(lambda new, old: torch.where(rows, new, old), blank, state)
+        which = torch.from_numpy(np.asarray(begun))
+
+        def pick(new: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
+            return torch.where(which.reshape(-1, *(1 for _ in old.shape[1:])), new, old)
+
+        return pytree.tree_map(pick, blank, state)
 
     def load(self, weights: Mapping[str, Any]) -> None:
         """Become what a learner's policy is; what only learning needs is left aside."""
