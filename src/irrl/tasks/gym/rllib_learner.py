@@ -245,9 +245,22 @@ def join_cluster(learner: RLlibLearner) -> None:
 
 
 def algorithm_config(config: GymConfig, described: Described, begun_at: int) -> Any:
-    """RLlib's configuration of the same agent."""
+    """RLlib's configuration, with the reward model of the settings."""
+    return rewarded(
+        stock_config(config, begun_at),
+        described.judged,
+        described.labels,
+        label=label_path(config, described),
+        see=described.see,
+        flattened=wrapped(config).observation_space,
+        **on_one_machine.model_options(config, described),
+    )
+
+
+def stock_config(config: GymConfig, begun_at: int) -> Any:
+    """RLlib's configuration of the same agent, paid by the environment."""
     register_env(ENVIRONMENT, lambda _: FlattenObservation(wrapped(config)))
-    env = wrapped(config)
+    actions = wrapped(config).action_space
     asynchronous = is_asynchronous(config)
     per_runner = math.ceil(config.envs / config.env_runners)
     together = config.rollout * per_runner * config.env_runners
@@ -260,7 +273,7 @@ def algorithm_config(config: GymConfig, described: Described, begun_at: int) -> 
         batch_mode="complete_episodes" if config.judge == "trajectory" else "truncate_episodes",
     )
     theirs.learners(num_learners=0)  # in this process: a node that dies takes runners only
-    theirs.rl_module(rl_module_spec=module_spec(config, env.action_space))
+    theirs.rl_module(rl_module_spec=module_spec(config, actions))
     theirs.training(
         lr=learning_rates(config),
         gamma=config.discount,
@@ -280,15 +293,7 @@ def algorithm_config(config: GymConfig, described: Described, begun_at: int) -> 
     theirs.training(clip_param=config.clip_range)
     theirs.debugging(seed=seed_of(config.seed, "environment", begun_at), log_level="ERROR")
     theirs.reporting(min_time_s_per_iteration=None, min_sample_timesteps_per_iteration=together)
-    return rewarded(
-        theirs,
-        described.judged,
-        described.labels,
-        label=label_path(config, described),
-        see=described.see,
-        flattened=env.observation_space,
-        **on_one_machine.model_options(config, described),
-    )
+    return theirs
 
 
 def learning_rates(config: GymConfig) -> Any:
