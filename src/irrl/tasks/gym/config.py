@@ -10,7 +10,11 @@ from irrl.runs.config import SCHEDULES, Config, setting
 MODES = ("labels", "skills")
 ON_POLICY = ("ppo", "a2c", "recurrent-ppo")
 OFF_POLICY = ("dqn", "sac", "td3")
-AGENTS = (*ON_POLICY, *OFF_POLICY)
+OF_RLLIB = ("ppo", "recurrent-ppo", "appo", "recurrent-appo")
+ENGINES = {"sb3": (*ON_POLICY, *OFF_POLICY), "rllib": OF_RLLIB}
+"""Which agents each has."""
+
+AGENTS = tuple(dict.fromkeys((*ENGINES["sb3"], *ENGINES["rllib"])))
 JUDGES = ("trajectory", "state", "final")
 PAYMENTS = ("end", "differences", "steps", "environment")
 OBSERVED = ("raw", "inputs")
@@ -48,6 +52,7 @@ class GymConfig(Config):
     task: ClassVar[str] = "gym"
     length: ClassVar[str] = "steps"
     testable: ClassVar[tuple[str, ...]] = ("evaluate_episodes", "deterministic")
+    may_change: ClassVar[tuple[str, ...]] = ("device", "address", "env_runners")
 
     env: str = setting("irrl/PointMass-v0", "id of the environment, or module:id to import it")
     env_options: str = setting("{}", "options of the environment, as JSON")
@@ -107,7 +112,16 @@ class GymConfig(Config):
     warm_up: int = setting(0, "episodes before anything is paid")
     varying_length: bool = setting(False, "allow pay steps where episodes differ in length")
 
-    agent: str = setting("ppo", f"one of {', '.join(AGENTS)}")
+    engine: str = setting(
+        "sb3", "sb3: Stable-Baselines3, in this process; rllib: RLlib, on the cores of a cluster"
+    )
+    address: str | None = setting(
+        None, "HOST:PORT of a Ray cluster (rllib); one on this machine is started if left open"
+    )
+    env_runners: int = setting(1, "processes that act, a core for each (rllib)")
+    agent: str = setting(
+        "ppo", "; ".join(f"{engine}: {', '.join(its)}" for engine, its in ENGINES.items())
+    )
     steps: int = setting(1_000_000, "steps of all environments together")
     envs: int = setting(64, "environments side by side")
     observe: str = setting(
@@ -144,8 +158,9 @@ class GymConfig(Config):
         super().__post_init__()
         self.require_known(
             mode=MODES, agent=AGENTS, pay=PAYMENTS, observe=OBSERVED, schedule=SCHEDULES,
-            bonus=BONUSES,
+            bonus=BONUSES, engine=tuple(ENGINES),
         )  # fmt: skip
+        self._require_engine()
         self.fill("judge", "final" if self.mode == "skills" else "trajectory")
         self.require_known(judge=JUDGES)
         disagrees = self.bonus_weight > 0 and self.bonus == "disagreement"
@@ -155,7 +170,7 @@ class GymConfig(Config):
         self.fill("store", self._by_mode(50_000, 2_048))
         self.require(
             "steps envs batch_size rollout n_epochs buffer_size gradient_steps evaluate_episodes "
-            "evaluate_every checkpoint_every ensemble_size discriminator_width store "
+            "env_runners evaluate_every checkpoint_every ensemble_size discriminator_width store "
             "discriminator_batch_size samples_per_episode",
             lambda v: v >= 1,
             "at least 1",
@@ -182,6 +197,22 @@ class GymConfig(Config):
             raise UserError("oracle must be the folder of a run, got nothing")
         self.all_env_options()
         self.all_widths()
+
+    def _require_engine(self) -> None:
+        """Raise where an engine cannot carry what is asked of it."""
+        if self.agent not in ENGINES[self.engine]:
+            raise UserError(
+                f"engine {self.engine} has no agent {self.agent}: it has "
+                f"{', '.join(ENGINES[self.engine])}"
+            )
+        if self.engine != "rllib":
+            if self.address is not None:
+                raise UserError("address is for --engine rllib")
+            return
+        if self.observe != "raw":
+            raise UserError(f"engine rllib shows raw observations, got observe {self.observe}")
+        if self.device != "cpu":
+            raise UserError(f"engine rllib learns on the cpu, got device {self.device}")
 
     def _by_mode(self, labels: int, skills: int) -> int:
         return skills if self.mode == "skills" else labels

@@ -17,7 +17,7 @@ from irrl.envs.perceive import ACTION, PREDICTION, perceive
 from irrl.envs.skills import OBSERVATION, Skills
 from irrl.envs.skills_vector import SkillsVector
 from irrl.errors import UserError
-from irrl.tasks.gym.config import AGENTS, GymConfig, seen_part
+from irrl.tasks.gym.config import ENGINES, GymConfig, seen_part
 
 
 class Described(NamedTuple):
@@ -126,10 +126,13 @@ def part_that_is_judged(
     return judged, pick
 
 
+ANY = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 SUITED = {
-    "ppo": (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
-    "a2c": (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
-    "recurrent-ppo": (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
+    "ppo": ANY,
+    "a2c": ANY,
+    "recurrent-ppo": ANY,
+    "appo": ANY,
+    "recurrent-appo": ANY,
     "dqn": (spaces.Discrete,),
     "sac": (spaces.Box,),
     "td3": (spaces.Box,),
@@ -138,9 +141,10 @@ SUITED = {
 
 def require_action(config: GymConfig, space: spaces.Space[Any]) -> None:
     """Raise where the agent cannot act, and say which can."""
-    if isinstance(space, SUITED[config.agent]):
+    known = not (config.engine == "rllib" and isinstance(space, spaces.MultiBinary))
+    able = [name for name in ENGINES[config.engine] if known and isinstance(space, SUITED[name])]
+    if config.agent in able:
         return
-    able = [name for name in AGENTS if isinstance(space, SUITED[name])]
     advice = f"take {' or '.join(able)}" if able else "no agent can; flatten it with a wrapper"
     raise UserError(f"agent {config.agent} cannot act in {space}: {advice}")
 
@@ -159,12 +163,12 @@ def make_envs(config: GymConfig, described: Described, count: int, seed: int) ->
         skills = config.mode == "skills"
         envs = GymnasiumVecEnv(SkillsVector(together, config.codes) if skills else together)
     else:
-        envs = DummyVecEnv([lambda: _wrapped(config)] * count)
+        envs = DummyVecEnv([lambda: wrapped(config)] * count)
     envs.seed(seed)
     return envs
 
 
-def _wrapped(config: GymConfig) -> gymnasium.Env:
+def wrapped(config: GymConfig) -> gymnasium.Env:
     env = make_one(config)
     return Skills(env, config.codes) if config.mode == "skills" else env
 

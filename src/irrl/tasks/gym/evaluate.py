@@ -38,9 +38,9 @@ class Episode(NamedTuple):
 
 def evaluate(config: GymConfig, checkpoint: Checkpoint) -> dict[str, Any]:
     """Metrics of a checkpoint."""
-    from irrl.tasks.gym.learner import prepare
+    from irrl.tasks.gym.learner import opened
 
-    learner = prepare(config, checkpoint)
+    learner = opened(config, checkpoint)
     try:
         return evaluate_now(config, learner.described, learner.agent, learner.model)
     finally:

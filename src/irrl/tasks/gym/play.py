@@ -19,7 +19,7 @@ from irrl.tasks.contract import Played
 from irrl.tasks.gym.chance import generators_aside, seed_of
 from irrl.tasks.gym.environments import make_one
 from irrl.tasks.gym.evaluate import Episode, judge_episodes, play_episodes
-from irrl.tasks.gym.learner import Learner, prepare
+from irrl.tasks.gym.learner import Learner, opened
 
 EPISODES_OF_A_SKILL = 4
 IN_REPORT = 8
@@ -56,7 +56,7 @@ def report_picture(runs: Sequence[Run]) -> Figure:
 
 def walks_of(run: Run, episodes: int, seed: int) -> list[Walk]:
     config = run.config
-    learner = prepare(config, run.last_checkpoint())
+    learner = opened(config, run.last_checkpoint())
     try:
         if learner.described.can_render and not goes_places(learner):
             return pictured(learner, episodes, seed)
