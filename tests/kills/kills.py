@@ -76,6 +76,9 @@ def warm_up(config):
     importlib.import_module(f"irrl.tasks.{config.task}.train")
     if config.task == "skills":
         find_task(config.task).prepare(config, None)
+    else:
+        importlib.import_module("torch._dynamo")  # which the first optimiser would load
+        importlib.import_module("sb3_contrib")
 
 
 class Found(NamedTuple):
