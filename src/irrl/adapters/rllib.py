@@ -265,9 +265,12 @@ class RewardedAPPOLearner(HoldsRewardModel, APPOTorchLearner):
 
     failure: Exception | None = None  # of the learner's thread, whose death nobody would notice
 
-    def update(self, *args: Any, **options: Any) -> Any:
-        """Raise here what went wrong in the learner's thread."""
-        found = super().update(*args, **options)
+    def update(self, training_data: Any, **options: Any) -> Any:
+        """Raise here what went wrong in the learner's thread; leave out what died with a node."""
+        training_data.solve_refs()
+        if training_data.episodes is not None and not training_data.episodes:
+            return {}  # RLlib would look for the first of them
+        found = super().update(training_data, **options)
         if self.failure is not None:
             raise self.failure
         return found
