@@ -99,7 +99,8 @@ class Preferred(VecEnvWrapper):
         super().__init__(venv)
         self.model_of_preferences, self.segment, self.training = model, segment, training
         self.segments: list[Segment] = []  # newest last
-        self._running: list[list[tuple[Parts, float]]] = [[] for _ in range(venv.num_envs)]
+        self._running: list[tuple[Parts, np.ndarray]] = []  # steps of all environments
+        self._lengths = np.zeros(venv.num_envs, np.int64)  # of their running segments
         self._observed: Any = None
         self._actions = np.zeros(0)
         self._earned, self._taken = np.zeros(venv.num_envs), np.zeros(venv.num_envs, np.int64)
@@ -111,8 +112,7 @@ class Preferred(VecEnvWrapper):
     def reset(self) -> Any:
         """Begin episodes in all environments."""
         self._observed = self.venv.reset()
-        self._running = [[] for _ in range(self.num_envs)]
-        self._earned[:] = self._taken[:] = 0
+        self._earned[:] = self._taken[:] = self._lengths[:] = 0
         return self._observed
 
     def step_async(self, actions: np.ndarray) -> None:
@@ -142,20 +142,22 @@ class Preferred(VecEnvWrapper):
         return observations, rewards, dones, infos
 
     def _keep(self, steps: Parts, own: np.ndarray, dones: np.ndarray) -> None:
-        for n, running in enumerate(self._running):
-            running.append(({name: array[n] for name, array in steps.items()}, float(own[n])))
-            if dones[n] or len(running) == self.segment:
-                if len(running) >= SHORTEST:
-                    self.segments.append(_joined(running))
-                self._running[n] = []
+        """Cut segments off where an episode ends, and where they are as long as is wanted."""
+        self._running = [*self._running[1 - self.segment :], (steps, own)]
+        self._lengths += 1
+        for n in np.flatnonzero(dones | (self._lengths == self.segment)).tolist():
+            if self._lengths[n] >= SHORTEST:
+                self.segments.append(_cut(self._running[-self._lengths[n] :], n))
+            self._lengths[n] = 0
         del self.segments[:-KEPT]
 
 
-def _joined(steps: list[tuple[Parts, float]]) -> Segment:
-    names = steps[0][0]
+def _cut(running: list[tuple[Parts, np.ndarray]], n: int) -> Segment:
+    """What one environment did."""
+    names = running[0][0]
     return Segment(
-        {name: np.stack([seen[name] for seen, _ in steps]) for name in names},
-        np.array([reward for _, reward in steps]),
+        {name: np.stack([steps[name][n] for steps, _ in running]) for name in names},
+        np.array([own[n] for _, own in running]),
     )
 
 
