@@ -93,9 +93,7 @@ def test_it_pays_what_the_model_finds():
 
 def test_an_agent_learns_from_comparisons_alone():
     env, model = made(n=8, segment=5)
-    agent = PPO(
-        "MlpPolicy", env, n_steps=32, batch_size=64, n_epochs=4, learning_rate=3e-3, seed=0
-    )
+    agent = PPO("MlpPolicy", env, n_steps=32, batch_size=64, n_epochs=4, learning_rate=3e-3, seed=0)
     agent.learn(6_000, callback=env.learner(ReturnTeacher(), comparisons=60))
     assert model.comparisons <= 60 and model.updates > 5
     assert model.health()["comparisons"] == model.comparisons
