@@ -11,6 +11,7 @@ from irrl.preference_model import PreferenceModel, comparisons, health, model, s
 from irrl.preference_model.scorer import Scorer
 from irrl.preferences import preference
 from irrl.reward_model.store import Batch
+from tests.helpers.command import REPOSITORY
 
 SPACE = Box(-1.0, 1.0, (2,))
 QUICK = {"width": 16, "samples_per_comparison": 30, "batch_size": 32, "references": 8}
@@ -241,3 +242,10 @@ def test_a_comparison_store_refuses_what_it_never_wrote():
     arrays["labels"] = np.array([2, 2])
     with pytest.raises(ValueError, match="their answers do not fit"):
         store.restore(arrays)
+
+
+def test_the_first_lines_of_the_documentation_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (REPOSITORY / "docs" / "preferences.md").read_text()
+    exec(text.split("```python\n")[1].split("```")[0], {})
+    assert (tmp_path / "preferences.safetensors").is_file()

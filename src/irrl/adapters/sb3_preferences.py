@@ -97,7 +97,7 @@ class Preferred(VecEnvWrapper):
         if not isinstance(segment, int) or segment < SHORTEST:
             raise UserError(f"segment must be {SHORTEST} steps or more, got {segment!r}")
         super().__init__(venv)
-        self.model_of_preferences, self.segment, self.training = model, segment, training
+        self.model, self.segment, self.training = model, segment, training
         self.segments: list[Segment] = []  # newest last
         self._running: list[tuple[Parts, np.ndarray]] = []  # steps of all environments
         self._lengths = np.zeros(venv.num_envs, np.int64)  # of their running segments
@@ -122,7 +122,7 @@ class Preferred(VecEnvWrapper):
 
     def step_wait(self) -> Any:
         """Pay for what was done where it was done."""
-        model = self.model_of_preferences
+        model = self.model
         seen = {OBSERVATION: self._observed, ACTION: self._actions}
         steps = to_parts(model.parts, seen, (self.num_envs,))
         observations, own, dones, infos = self.venv.step_wait()
@@ -207,7 +207,7 @@ class Asker(BaseCallback):
 
     def ask(self) -> None:
         """Ask for the comparisons that are due, and learn from them."""
-        model, segments = self.env.model_of_preferences, self.env.segments[-self.newest :]
+        model, segments = self.env.model, self.env.segments[-self.newest :]
         done = min(1.0, self.num_timesteps / self.model._total_timesteps)
         due = round(self.comparisons * done**0.5) - model.comparisons
         if due <= 0 or len(segments) < 2:
