@@ -12,6 +12,7 @@ function of your own. They take NumPy, PyTorch and JAX arrays and carry no gradi
 
 Names:
     RewardModel     discriminator and reward for an environment of your own (PyTorch)
+    PreferenceModel scores learned from comparisons, and rewards of them (PyTorch)
     reward          find a reward by name, or make one
     REWARDS         the named rewards
     Reward          what a reward is
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from irrl import units as units
     from irrl.density_rewards import DENSITY_REWARDS as DENSITY_REWARDS
     from irrl.density_rewards import density_reward as density_reward
+    from irrl.preference_model import PreferenceModel as PreferenceModel
     from irrl.preferences import preference as preference
     from irrl.reward_model import RewardModel as RewardModel
     from irrl.rewards import REWARDS as REWARDS
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DENSITY_REWARDS",
     "REWARDS",
+    "PreferenceModel",
     "Reward",
     "RewardModel",
     "density_reward",
@@ -88,6 +91,7 @@ __all__ = [
 
 _NAMES = {  # name -> the module it comes from
     "DENSITY_REWARDS": "irrl.density_rewards",
+    "PreferenceModel": "irrl.preference_model",
     "REWARDS": "irrl.rewards",
     "Reward": "irrl.rewards",
     "RewardModel": "irrl.reward_model",
