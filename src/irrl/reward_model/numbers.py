@@ -119,7 +119,7 @@ class Numbers:
         """Labels of environments, shape ``(n, D)``, NaN for None."""
         if isinstance(labels, np.ndarray) and labels.dtype == np.float32:
             return labels.reshape(len(labels), -1)
-        if np.ndim(labels) == 0 and not isinstance(labels, list | tuple):
+        if not isinstance(labels, list | tuple) and np.ndim(labels) == 0:
             raise UserError(f"labels must have one for each environment, got {labels!r}")
         found = self.nothing(len(labels))
         for n, label in enumerate(labels):

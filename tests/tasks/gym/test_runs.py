@@ -16,6 +16,7 @@ from irrl.tasks.gym.learner import prepare
 from tests.helpers.command import REPOSITORY, irrl_command
 from tests.helpers.runs import content, run_in, stopped_after
 from tests.tasks.gym import own
+from tests.tasks.gym.small import SMALL
 
 OFF_POLICY = {"agent": "sac", "rollout": 4, "gradient_steps": 2, "steps": 1_600}
 MAZE = {"env": "irrl/Maze-v0", "env_options": '{"horizon": 20}', "rollout": 20, "batch_size": 80}
@@ -30,8 +31,9 @@ DOORS = {"env": f"{own.__name__}:Doors-v0", "mode": "labels", "labels": 2}
         {"agent": "recurrent-ppo", "steps": 1_600},
         {**DOORS, "pay": "differences"},
         {**MAZE, "bonus": "visits", "bonus_weight": 0.5, "pay": "differences"},
+        SMALL["regression"],
     ],
-    ids=["ppo", "sac", "recurrent-ppo", "labels", "maze"],
+    ids=["ppo", "sac", "recurrent-ppo", "labels", "maze", "regression"],
 )
 @pytest.mark.parametrize("rows", [1, 2, 4])
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, settings, rows):
