@@ -7,7 +7,8 @@ env = irrl.envs.Skills(env, codes=16)
 `Skills` makes skill discovery of any environment, `SkillsVector` of vector environments, `perceive`
 active perception of any whose label is in ``info``; `LastAction` shows what was done. A package
 names its environments as entry points of the group ``irrl.envs``; each gets the id ``irrl/NAME``.
-What makes many of one at once, for `gymnasium.make_vec`, has the same name in the group ``irrl.envs.vector``.
+What makes many of one at once, for `gymnasium.make_vec`, has the same name in the group
+``irrl.envs.vector``.
 """
 
 from importlib.metadata import entry_points

@@ -38,6 +38,13 @@ TASK = Task(
         Metric("discriminator_calibration_error", "calibration error"),
         Metric("reward_mean", "mean reward"),
     ),
+    panels_by={
+        "regression": (
+            Metric("final_squared_error", "squared error at the end"),
+            Metric("pit_calibration_error", "calibration error (PIT)", high=0.5),
+            Metric("reward_mean", "mean reward", low=None),
+        )
+    },
     columns=(
         "accuracy_percent",
         "environment_final_accuracy_percent",
