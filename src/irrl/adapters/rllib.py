@@ -81,6 +81,8 @@ def rewarded(
         'RewardedPPOLearner'
     """
     learner_class = _learner_class(config)
+    if not isinstance(labels, int):
+        raise UserError(f"a reward model in RLlib judges classes: labels is a number, got {labels}")
     make = partial(RewardModel, observation_space, labels, discriminator, **settings)
     model = make()
     _require_carried(config, model)

@@ -13,7 +13,7 @@ from irrl.adapters.common import See
 from irrl.adapters.rllib_rows import CUT, END, STEP, Rows, to_columns, unflattened
 from irrl.envs.perceive import look_up
 from irrl.envs.skills import CODE, OBSERVATION
-from irrl.reward_model.labels import NOT_TOLD, as_labels
+from irrl.reward_model.classes import NOT_TOLD, as_labels
 from irrl.reward_model.spaces import Part, to_parts
 
 OURS = "irrl"  # what pieces of episodes and a learner's configuration call what is ours

@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 from irrl.errors import UserError
 from irrl.reward_model import RewardModel
-from irrl.reward_model.labels import NOT_TOLD
+from irrl.reward_model.classes import NOT_TOLD
 from irrl.reward_model.payment import payments
 from irrl.reward_model.spaces import Parts
 

@@ -11,12 +11,15 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 from irrl.adapters.sb3_vector import GymnasiumVecEnv
+from irrl.densities import Uniform
+from irrl.envs.last_action import LastAction
 from irrl.envs.maze import Maze
 from irrl.envs.maze_map import MazeMap
 from irrl.envs.perceive import ACTION, PREDICTION, perceive
 from irrl.envs.skills import OBSERVATION, Skills
 from irrl.envs.skills_vector import SkillsVector
 from irrl.errors import UserError
+from irrl.reward_model import Continuous
 from irrl.tasks.gym.config import ENGINES, GymConfig, seen_part
 
 
@@ -25,7 +28,7 @@ class Described(NamedTuple):
 
     judged: spaces.Space[Any]  # what the discriminator reads
     see: Callable[[Any], Any] | None  # from an observation; None: as the adapter does
-    labels: int
+    labels: int | Continuous
     asks: bool  # for predictions beside actions
     can_render: bool
     together: bool  # stepped by one vector environment of its author's
@@ -71,22 +74,54 @@ def _describe(config: GymConfig, env: gymnasium.Env) -> Described:
     asks = isinstance(action, spaces.Dict) and set(action.spaces) == {ACTION, PREDICTION}
     if asks and config.mode == "skills":
         raise UserError(f"environment {config.env} asks for predictions: train it with mode labels")
+    if config.last_action and not asks:
+        raise UserError("last-action is for environments that ask for predictions")
     require_action(config, action[ACTION] if asks else action)
     can_render = "rgb_array" in (env.metadata.get("render_modes") or [])
-    told = int(action[PREDICTION].shape[0]) if asks else None
-    labels = config.codes if config.mode == "skills" else (config.labels or told)
-    if labels is None:
-        raise UserError(
-            f"environment {config.env} does not say how many labels it has: give --labels"
-        )
+    labels = labels_of(config, action[PREDICTION] if asks else None)
     shown = env.observation_space
     if asks:
-        perceived = perceive(config.env, 1, **config.all_env_options())
+        perceived = perceiving(config, 1)
         shown = perceived.single_observation_space
         perceived.close()
     judged, see = part_that_is_judged(config, shown)
     together = not asks and goes_together(config, env)
     return Described(judged, see, labels, asks, can_render, together, maze_of(env, judged))
+
+
+def labels_of(config: GymConfig, predicted: Any) -> int | Continuous:
+    """How many labels there are, or what numbers; ``predicted`` is the space of predictions."""
+    if config.mode == "skills":
+        return config.codes
+    shape = None if predicted is None else tuple(predicted.shape)
+    if config.mode == "labels":
+        labels = config.labels or (shape and int(shape[0]))
+        if not labels:
+            raise UserError(
+                f"environment {config.env} does not say how many labels it has: give --labels"
+            )
+        return labels
+    if shape is None and config.labels is None:
+        raise UserError(
+            f"environment {config.env} does not say how many numbers a label has: give --labels"
+        )
+    low, high = (np.array(end, float) for end in (config.label_low, config.label_high))
+    if np.isnan(low).any() and predicted is not None:
+        low, high = predicted.low, predicted.high
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise UserError(
+            f"environment {config.env} does not say where labels lie: give --label-low and "
+            "--label-high"
+        )
+    moves = predicted is not None if config.label_moves is None else config.label_moves
+    size = (config.labels,) if config.labels else shape or ()
+    return Continuous(size, Uniform(low, high), config.density, config.bins, moves=moves)
+
+
+def perceiving(config: GymConfig, count: int) -> VectorEnv:
+    """Environments that ask for predictions."""
+    envs = perceive(config.env, count, **config.all_env_options())
+    return LastAction(envs) if config.last_action else envs
 
 
 def maze_of(env: gymnasium.Env, judged: Any) -> MazeMap | None:
@@ -157,7 +192,7 @@ def make_envs(config: GymConfig, described: Described, count: int, seed: int) ->
     envs: VecEnv
     if described.asks:
         gc.collect()  # those of ap_gym end their threads only when they are collected
-        envs = GymnasiumVecEnv(perceive(config.env, count, **config.all_env_options()))
+        envs = GymnasiumVecEnv(perceiving(config, count))
     elif described.together:
         together = make_together(config, count)
         skills = config.mode == "skills"

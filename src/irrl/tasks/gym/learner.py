@@ -33,7 +33,10 @@ UPDATES = "updates"
 KEPT = 2  # checkpoints: each holds all episodes that the discriminator learns from
 PROBED = 64  # steps
 
-SEEN_ALIKE = ("env", "env_options", "mode", "codes", "labels", "sees", "judge")
+SEEN_ALIKE = (
+    "env", "env_options", "mode", "codes", "labels", "sees", "judge", "label_low", "label_high",
+    "label_moves", "density", "bins", "last_action",
+)  # fmt: skip
 """Settings in which an oracle must agree."""
 
 
@@ -93,8 +96,9 @@ class Learner:
         means = {name: total / updates for name, total in self.since.items()}
         self.since = {}
         held_out = {f"held_out_{name}": value for name, value in self.model.health().items()}
-        told = ("discriminator_accuracy_percent", "train_discriminator_accuracy_percent",
-                "first_observation_accuracy_percent")  # fmt: skip
+        score = "squared_error" if self.config.mode == "regression" else "accuracy_percent"
+        told = [f"{of}_{score}" for of in ("discriminator", "train_discriminator",
+                                           "first_observation")]  # fmt: skip
         renamed = {f"held_out_{name}": name for name in told[1:]}
         kept = {f"held_out_{name}" for name in told}
         return means | {renamed.get(n, n): v for n, v in held_out.items() if n in kept}

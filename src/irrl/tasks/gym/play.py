@@ -64,9 +64,11 @@ def walks_of(run: Run, episodes: int, seed: int) -> list[Walk]:
         if config.mode == "skills":
             count = config.codes * min(episodes, EPISODES_OF_A_SKILL)
         played = play_episodes(config, learner.described, learner.agent, learner.model, count, seed)
+        if config.mode == "regression":  # a colour for each episode
+            return [Walk(n, n, true_places(e), []) for n, e in enumerate(played)]
         guesses = judge_episodes(learner.model, played).argmax(axis=1)
         return [
-            Walk(e.label, int(guess), places_of(e), [], learner.described.maze)
+            Walk(int(e.label[0]), int(guess), places_of(e), [], learner.described.maze)
             for e, guess in zip(played, guesses, strict=True)
         ]
     finally:
@@ -93,6 +95,12 @@ def places_of(episode: Episode) -> np.ndarray | None:
         if array.ndim == 2 and array.shape[1] >= 2 and array.dtype.kind == "f":
             return array[:, :2]
     return None
+
+
+def true_places(episode: Episode) -> np.ndarray | None:
+    """Where an episode went: its labels, where these move and are places."""
+    moves, is_place = len(episode.label) > 1, episode.label.shape[-1] >= 2
+    return episode.label[:, :2] if moves and is_place else places_of(episode)
 
 
 def pictured(learner: Learner, episodes: int, seed: int) -> list[Walk]:
@@ -142,6 +150,8 @@ def title_of(run: Run, walks: Sequence[Walk]) -> str:
     right = np.mean([walk.label == walk.guess for walk in walks])
     what = "codes" if run.settings["mode"] == "skills" else "labels"
     told = f"{100 * right:.0f} % of {what} told" if walks[0].places is not None else ""
+    if run.settings["mode"] == "regression":
+        told = f"squared error {run.summary()['squared_error']:.3g}"
     return f"{run.settings['reward']}, seed {run.settings['seed']}\n{told}".strip()
 
 

@@ -246,6 +246,7 @@ def join_cluster(learner: RLlibLearner) -> None:
 
 def algorithm_config(config: GymConfig, described: Described, begun_at: int) -> Any:
     """RLlib's configuration, with the reward model of the settings."""
+    assert isinstance(described.labels, int)  # the settings refuse numbers
     return rewarded(
         stock_config(config, begun_at),
         described.judged,
