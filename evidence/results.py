@@ -134,7 +134,9 @@ def run_study(name: str, study: Study) -> None:
     irrl("compare", *study.flags.split(), "--out", f"runs/results/{name}")
     target = RESULTS / name
     target.mkdir(exist_ok=True)
-    shutil.copy(RUNS / name / "comparison.json", target / "comparison.json")
+    kept = [RUNS / name / "comparison.json", *(RUNS / name).glob("comparison-*.png")]
+    for path in kept:  # comparison.png is drawn from the curves that are kept
+        shutil.copy(path, target / path.name)
     curves = {}
     for metrics in sorted((RUNS / name).glob("*/seed-*/metrics.jsonl")):
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]

@@ -15,6 +15,7 @@ import pytest
 from irrl.cli.completion import SHELLS, words_for
 from irrl.cli.main import VERBS
 from irrl.rewards import REWARDS
+from irrl.tasks.registry import task_names
 from tests.helpers.command import failed
 
 HERE = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -48,7 +49,7 @@ def press(shell, keys, wanted):
 
     def read_until(text):
         nonlocal shown
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while text not in plain(shown):
             assert time.monotonic() < end, shown
             if select.select([terminal], [], [], 0.2)[0]:
@@ -95,7 +96,7 @@ def test_verbs():
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("train ", {"skills", "digits", "counting", "gym"}),
+        ("train ", set(task_names())),
         ("train skills --preset s", {"small-map", "smoke"}),
         ("train --preset", {"--preset"}),
         ("train skills --map", {"--map"}),
@@ -105,6 +106,7 @@ def test_verbs():
         ("sweep digits --reward accuracy,clipped-lin", {"accuracy,clipped-linear"}),
         ("noise ", {"theory", "measure", "gradient"}),
         ("data show-s", {"show-scenes"}),
+        ("figure occ", {"occupancy"}),
         ("data show-scenes --f", {"--force"}),
         ("completion ", set(SHELLS)),
         ("train skills ", set()),  # nothing more to name

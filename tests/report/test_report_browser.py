@@ -198,6 +198,10 @@ def test_words_are_explained_where_they_stand_and_in_the_glossary(page):
         "#glossary dt", "all => all.map(t => [t.textContent, t.nextElementSibling.textContent])"
     )
     assert {term.lower(): text for term, text in listed}.items() >= explained.items()
+    word = page.locator("#study-0 abbr").first
+    word.focus()  # as a finger does, or the keyboard
+    shown = word.evaluate("a => getComputedStyle(a, '::after').content")
+    assert shown.strip('"') == word.get_attribute("title")
 
 
 def test_rewards_have_markers_of_their_own(page):

@@ -159,6 +159,10 @@ def values_of(action: argparse.Action, before: Sequence[str]) -> Words:
     if action.dest == "preset":
         named = [all_tasks()[word] for word in before if word in task_names()]
         return {name: p.description for task in named for name, p in task.presets.items()}
+    if action.dest == "name":
+        from irrl.report.figures import all_figures
+
+        return {name: entry.shows for name, entry in all_figures().items()}
     if action.dest in ("reward", "rewards"):
         from irrl.rewards import REWARDS
 
