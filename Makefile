@@ -21,12 +21,11 @@ test-slow: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## the tests that take minu
 
 # An environment of its own, of the lowest versions that pyproject.toml allows; torch stays 2.13.0.
 LOWEST := .venv-lowest
-EXTRAS := torch,counting,sb3,jax,ray,tensorboard,report
 test-lowest: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## the tests of what has bounds, with the lowest versions they allow
 	$(PYTHON) -m venv $(LOWEST)
 	$(BIN)/python -m tests.lowest > $(LOWEST)/constraints.txt
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' \
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$$($(BIN)/python -m tests.lowest extras)]" \
 	  --constraint $(LOWEST)/constraints.txt ap_gym aiohttp pillow hatchling hypothesis pytest pytest-xdist
 	$(LOWEST)/bin/python -m pytest -p no:cacheprovider -n $(or $(WORKERS),2) \
 	  $$($(BIN)/python -m tests.lowest tests)

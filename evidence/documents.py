@@ -1,13 +1,13 @@
-"""`docs/results.md` and the README's tables, from the small data in `results/`."""
+"""`docs/results.md` and the README's table, from the small data in `results/`."""
 
 import json
 
 from gradient_tables import gradient_sections
-from gym_tables import circle_square_section, gym_block
-from readme import counting_block, digits_block, fill, skills_block, speed_block, speed_table
+from gym_tables import circle_square_section
+from highlights import highlights, speed_table, sweep_speed
+from readme import fill, headline_block
 from studies import FAST, ORACLE_RUN, RESULTS, ROOT, STUDIES
 from tables import (
-    SHOWN_FIRST,
     accuracy,
     along_table,
     beside,
@@ -33,15 +33,8 @@ def write_documents() -> None:
 
 
 def readme_text(readme: str) -> str:
-    """The README with its tables anew."""
-    readme = fill(readme, "results", skills_block())
-    if all(map(is_there, SHOWN_FIRST)):
-        readme = fill(readme, "digits", digits_block())
-    if is_there("counting"):
-        readme = fill(readme, "counting", counting_block())
-    if all(map(is_there, ("gym-circle-square", "gym-point-mass"))):
-        readme = fill(readme, "gym", gym_block())
-    return fill(readme, "speed", speed_block())
+    """The README with its table anew."""
+    return fill(readme, "headlines", headline_block())
 
 
 def results_text() -> str:
@@ -61,7 +54,8 @@ def results_text() -> str:
         "iterations), with that length. Ours is compared with theirs after the same training, read "
         "off our curve, and of digits only for their model: elsewhere there is no verdict. "
         "*Agrees* means that our mean is in the range that their number, mostly read off a figure, "
-        "stands for.\n"
+        "stands for.\n",
+        highlights(),
     ]
     for name, study in STUDIES.items():
         if is_there(name):
@@ -110,6 +104,7 @@ def results_text() -> str:
         parts.append(noise_section())
     parts.append(gradient_sections())
     parts.append(f"\n## Throughput\n\n`make bench`; one machine, two cores.\n\n{speed_table()}")
+    parts.append(f"\n{sweep_speed()}")
     return "".join(parts)
 
 

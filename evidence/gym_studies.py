@@ -2,6 +2,7 @@
 
 FIVE = "clipped-linear,clipped-log,linear,log,accuracy"
 PERCEPTION = "gym --preset perception"
+LOCALISATION = "gym --preset localisation"
 
 # Name -> title, what it is, flags of `irrl compare`, hours on two cores.
 GYM_STUDIES = {
@@ -38,6 +39,23 @@ GYM_STUDIES = {
         "Raw pixels, and beside them the glimpse less its mean, times ten: what the prototype "
         "had. `PYTHONPATH=evidence` for the environment that adds it.",
         f"{PERCEPTION} --rewards clipped-linear --pixels raw --env by_hand:ByHand-v0 --seeds 5",
+        0.1,
+    ),
+    "gym-light-dark": (
+        "Labels that are numbers: LightDark of ap_gym, two rewards of densities",
+        "An agent in the plane sees its place through noise that is weakest near a light; the "
+        "label is its place at each step. PPO of Stable-Baselines3 sees what the discriminator "
+        "believes, a normal density by a GRU, and is paid for it at every step. Squared errors in "
+        "prior variances: a blind guess has 1, a particle filter that walks to the light 0.0093.",
+        f"{LOCALISATION} --rewards ball,crps --seeds 5",
+        0.2,
+    ),
+    "gym-light-dark-own-reward": (
+        "The peer in the same trainer: LightDark's own reward",
+        "The same agent, paid by the environment: 1 less the squared error of the prediction, "
+        "less a small cost of moving, at every step. The discriminator learns as before and makes "
+        "the predictions, but pays nothing.",
+        f"{LOCALISATION} --rewards ball --pay environment --seeds 5",
         0.1,
     ),
     "gym-point-mass": (

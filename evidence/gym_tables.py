@@ -1,7 +1,7 @@
 """Tables of environments that are not ours: peers' published rows beside ours, inputs, costs."""
 
 from studies import STUDIES
-from tables import commits, is_there, load, shown_estimate
+from tables import is_there, load, shown_estimate
 
 from irrl.analysis.tables import markdown_table
 from irrl.tasks.gym.peers import APPLE, CIRCLE_SQUARE
@@ -79,25 +79,13 @@ def published_note() -> str:
     )
 
 
-def gym_block() -> str:
-    """The README's part."""
-    return (
-        "Somebody else's environment: CircleSquare of ap_gym, told a circle from a square through "
-        "glimpses of 5 x 5 pixels. Stock PPO with a reward model, "
-        f"{estimate(OWN, 'clipped-linear', 'cpu_seconds')} CPU seconds a run, {seeds(OWN)} seeds:"
-        f"\n\n{peers_table()}\n{published_note()} `{STUDIES[OWN].command}`, commit "
-        f"{commits(load(OWN))}\n\n"
-        "Skills in a plane and in four rooms, with networks in place of tables:\n\n"
-        f"{skills_table()}\n`{STUDIES['gym-point-mass'].command}`, commit "
-        f"{commits(load('gym-point-mass'))}; the others in [all results](docs/results.md)\n\n"
-        "![Where 32 skills of a point mass go, coloured by code](results/gym-skills.png)\n"
-    )
-
-
 def circle_square_section() -> str:
     """After the studies, in docs/results.md."""
     return (
         "\n## CircleSquare beside published rows\n\n"
+        "A circle is told from a square through glimpses of 5 x 5 pixels. Stock PPO with a reward "
+        f"model, {estimate(OWN, 'clipped-linear', 'cpu_seconds')} CPU seconds a run, "
+        f"{seeds(OWN)} seeds.\n\n"
         f"{peers_table()}\n{published_note()}\n\n"
         "What discriminator and policy are shown, clipped linear:\n\n"
         f"{inputs_table()}\n"

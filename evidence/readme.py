@@ -1,24 +1,25 @@
-"""The README's tables, from the small data in `results/`."""
+"""The README's one table: what can be done, how far it comes, and what others have."""
 
-import json
+from typing import NamedTuple
 
-import numpy as np
-from studies import FAST, FAST_DT, LEAK, ORACLE_RUN, PUBLISHED, RAM, RESULTS, SCENES, STUDIES, THREE
-from tables import (
-    SHOWN_FIRST,
-    accuracies,
-    accuracy,
-    commits,
-    is_there,
-    load,
-    noise_table,
-    oracle_accuracy,
-    seeds_of,
-    shown_estimate,
-    table,
-)
+from studies import PUBLISHED, RAM
+from tables import is_there, load, shown_estimate
 
 from irrl.analysis.tables import markdown_table
+from irrl.tasks.gym.peers import APPLE, CIRCLE_SQUARE
+
+
+class Row(NamedTuple):
+    """What is done, ours, what stands beside it; the study and the reward that ours is from."""
+
+    what: str
+    ours: str
+    beside: str
+    study: str
+    reward: str = "clipped-linear"
+
+    def seeds(self) -> int:
+        return len(load(self.study)["rewards"][self.reward]["seeds"])
 
 
 def fill(text: str, name: str, block: str) -> str:
@@ -28,188 +29,83 @@ def fill(text: str, name: str, block: str) -> str:
     return f"{before}<!-- {name} -->\n{block}<!-- end of {name} -->\n{after}"
 
 
-def skills_block() -> str:
-    visits, optimistic = (
-        shown_estimate(name, "clipped-log", "n_skills")
-        for name in ("skills-visits", "skills-optimistic-log")
-    )
-    return (
-        f"{table('skills-fast', STUDIES['skills-fast'])}\n"
-        f"{made_by('skills-fast')}. What counts is step size times iterations: ours, at 25 times "
-        "the authors' step size, are read where they have had as much as theirs.\n\n"
-        "Beyond the paper: `--preset visits` learns "
-        f"**{visits}** skills (seeds: {seeds_of('skills-visits')}) with a bonus for rarely visited "
-        "cells in place of an ensemble, one over the root of the visits, which is a baseline of "
-        "DISDAIN's authors. And a caveat: given initial values of its own scale, the clipped log "
-        f"learns {optimistic} (seeds: {seeds_of('skills-optimistic-log')}). "
-        "[All results](docs/results.md), each with its command.\n"
-    )
+def headline_block() -> str:
+    rows = [[row.what, f"**{row.ours}**, seeds: {row.seeds()}", row.beside] for row in headlines()]
+    return markdown_table(["", "irrl", "beside it"], rows)
 
 
-def digits_block() -> str:
-    """How far RAM and DT-RAM come, three rewards side by side, and how noisy they are."""
-    return "\n".join([best_digits(), compared_digits(), noisy_digits()])
+def headlines() -> list[Row]:
+    """The rows whose study is there."""
+    rows = [*skills_rows(), *digits_rows(), counting_row(), *gym_rows()]
+    return [row for row in rows if is_there(row.study)]
 
 
-def best_digits() -> str:
-    glimpses = shown_estimate("digits-dt-ram-fast", "clipped-linear", "glimpses")
-    return (
-        "Hard attention on Cluttered MNIST: which digit lies among the clutter, from 18 glimpses "
-        "of 4 x 4 pixels?\n\n"
-        f"RAM, the `fast` preset, 100 epochs: {reached('digits-ram-fast')}. That is another model "
-        "than the paper's, and it trains on fresh canvases in each epoch, theirs on the same "
-        f"54,000.{on_fixed_canvases()} The authors' recipe: "
-        f"{RAM.curve_point('clipped-linear', 100)} at 100 epochs, "
-        f"{PUBLISHED['ram'].texts()['clipped-linear']}. {made_by('digits-ram-fast')}"
-        f"\n\nDT-RAM, 60 epochs: {reached('digits-dt-ram-fast')}, with {glimpses} glimpses on "
-        f"average. The authors: {PUBLISHED['dt-ram'].texts()['clipped-linear']}. "
-        f"{made_by('digits-dt-ram-fast')}\n\n"
-        "![The same canvases, looked at by RAM and by DT-RAM](results/digits-play-fast.png)\n"
-        f"`irrl play {FAST} {FAST_DT} --seed 0`: canvases drawn by chance.\n"
-    )
+def skills_rows() -> list[Row]:
+    authors = PUBLISHED["skills"].numbers
+    return [
+        Row(
+            "Skill discovery in four rooms, 128 codes: skills told apart, at most 97.6",
+            shown_estimate("skills-fast", "clipped-linear", "n_skills"),
+            f"the paper's authors {authors['clipped-linear'].text}, after the same training",
+            "skills-fast",
+        ),
+        Row(
+            "The same with a bonus for rarely visited cells (a baseline of DISDAIN's authors)",
+            shown_estimate("skills-visits", "clipped-log", "n_skills"),
+            "DISDAIN, an ensemble's disagreement as a bonus: "
+            f"{shown_estimate('skills-fast', 'disdain', 'n_skills')} here, the paper's authors "
+            f"{authors['disdain'].text}",
+            "skills-visits",
+            "clipped-log",
+        ),
+    ]
 
 
-def on_fixed_canvases() -> str:
-    """`fast` on the authors' kind of data beside the same on its own."""
-    fresh, fixed = "digits-ram-fast-30", "digits-ram-fast-fixed"
-    if not (is_there(fresh) and is_there(fixed)):
-        return ""
-    return (
-        f" After 30 epochs it is at {reached(fixed)} on such fixed canvases, and at "
-        f"{reached(fresh)} on fresh ones."
-    )
+def digits_rows() -> list[Row]:
+    validated = ("clipped-linear", "accuracy_percent")
+    return [
+        Row(
+            "Hard attention (RAM): digits in clutter from 18 glimpses, % right after 100 epochs",
+            shown_estimate("digits-ram-fast", *validated),
+            f"the authors' own recipe {RAM.curve_point('clipped-linear', 100)} at 100 epochs, "
+            f"{RAM.texts()['clipped-linear']}; ours is another model",
+            "digits-ram-fast",
+        ),
+        Row(
+            "The same with a policy that decides when to stop (DT-RAM), 60 epochs",
+            shown_estimate("digits-dt-ram-fast", *validated),
+            f"{PUBLISHED['dt-ram'].texts()['clipped-linear']}; ours is another model",
+            "digits-dt-ram-fast",
+        ),
+    ]
 
 
-def compared_digits() -> str:
-    rows = [[name, *(accuracy(study, name) for study in SHOWN_FIRST)] for name in THREE.split(",")]
-    made_with = sorted({commit for study in SHOWN_FIRST for commit in load(study)["commits"]})
-    return (
-        "Which reward? Validation accuracy in percent after 4 epochs "
-        f"(seeds: {seeds_of('digits-ram')}; DT-RAM, leaked: {seeds_of('digits-dt-ram-leak')}; on "
-        f"test digits means within {largest_gap_to_test():.1f} points of these), "
-        "with the paper's losses and Gaussian locator. The authors' curves begin at 100 epochs. In "
-        "their code log and linear rewards leak a gradient into the discriminator, which the "
-        "paper's mathematics does not have: both ways here.\n\n"
-        f"{markdown_table(['reward', *SHOWN_FIRST.values()], rows)}\n"
-        f"`{STUDIES['digits-ram'].command}`, the same with `{LEAK}`, with `--oracle {ORACLE_RUN}`, "
-        f"and with `--model dt-ram`; commit {', '.join(c[:10] for c in made_with)}\n\n"
-        f"{what_the_leak_does()}\n"
-        "![Learning curves of three rewards: RAM and DT-RAM, detached and leaked]"
-        "(results/digits-rewards.png)\n\n"
-        "![RAM rewarded by its own discriminator and by an oracle](results/digits-oracle.png)\n"
+def counting_row() -> Row:
+    authors = PUBLISHED["counting"]
+    return Row(
+        "Counting hidden objects by walking around the table, % right after 120,000 episodes",
+        shown_estimate("counting", "clipped-linear", "accuracy_percent"),
+        f"{authors.curve_point('clipped-linear', 100_000)} at 100,000 episodes, "
+        f"{authors.texts()['clipped-linear']}; ours sees smaller pictures",
+        "counting",
     )
 
 
-def largest_gap_to_test() -> float:
-    """Of all means in the comparison: validation beside test."""
-    validation, test = (
-        np.array(
-            [np.mean(f[m]["values"]) for s in SHOWN_FIRST for f in load(s)["rewards"].values()]
-        )
-        for m in ("accuracy_percent", "test_accuracy_percent")
-    )
-    return float(np.abs(validation - test).max())
-
-
-def what_the_leak_does() -> str:
-    """The finding, in words whose numbers come from the runs."""
-    gap = {
-        study: np.mean(accuracies(study, "clipped-linear"))
-        - np.mean(accuracies(study, "clipped-log"))
-        for study in SHOWN_FIRST
-    }
-    return (
-        "Linear less log, in points: "
-        f"{gap['digits-ram-leak']:+.1f} (RAM) and {gap['digits-dt-ram-leak']:+.1f} (DT-RAM) with "
-        f"the leak, {gap['digits-ram']:+.1f} and {gap['digits-dt-ram']:+.1f} without. So the "
-        "paper's order of the two, and its smallest gap to the oracle for linear, come with the "
-        "leak; for DT-RAM the leak takes away the log's lead, no more. Accuracy is last either "
-        "way. "
-        "[Why](docs/method.md#what-the-leak-does), [all comparisons](docs/results.md).\n"
-    )
-
-
-def noisy_digits() -> str:
-    measured = json.loads((RESULTS / "digits-noise.json").read_text())
-    return (
-        "How noisy is the discriminator? Its posterior of the true label less that of an oracle, "
-        f"16 epochs of `fast`, {oracle_accuracy()} (one seed), on the same glimpses. The paper "
-        "takes this noise for symmetric about zero; measured in one run of each reward (seed 0), "
-        f"it is not.\n\n{noise_table(measured)}\n"
-        f"`{measured['command']}`, commit {measured['commit'][:10]}\n\n"
-        "![Violins of discriminator noise](results/digits-noise.png)\n"
-    )
-
-
-def reached(study: str) -> str:
-    validation, test = (
-        shown_estimate(study, "clipped-linear", m)
-        for m in ("accuracy_percent", "test_accuracy_percent")
-    )
-    return f"**{validation} %** of validation, {test} % of test digits (seeds: {seeds_of(study)})"
-
-
-def made_by(study: str) -> str:
-    return f"`{STUDIES[study].command}`, commit {commits(load(study))}"
-
-
-def counting_block() -> str:
-    study = STUDIES["counting"]
-    return (
-        "Counting cubes some of which are hidden, walking around the table: 1,000 new scenes, "
-        "120,000 episodes of training with a smaller encoder than the authors', which is told what "
-        f"to look for.\n\n{table('counting', study)}\n"
-        f"`irrl {' '.join(SCENES)} --out scenes`, then `{study.command}`, commit "
-        f"{commits(load('counting'))}\n\n"
-        "![Learning curves of three rewards and three scripted baselines]"
-        "(results/counting/comparison.png)\n\n"
-        "![The same scenes, walked by agents with different rewards]"
-        "(results/counting-play.png)\n"
-    )
-
-
-# --- speed ---
-
-
-def speed_block() -> str:
-    """The README's part: the table, and what it takes to make many runs or a report."""
-    sweep = json.loads((RESULTS / "throughput-sweep.json").read_text())["sweep"]
-    return (
-        "Speed, the fast and the slow (`make bench`, `results/throughput-*.json`; "
-        "[all of it](docs/results.md#throughput)):\n\n"
-        f"{speed_table(leave_out=('batch 16', 'wrapper'))}\n"
-        f"{sweep['runs']} short runs as one sweep on {sweep['workers']} cores take "
-        f"{sweep['local_ratio_to_training']:.2f} times half the time they train one by one, on a "
-        f"local Ray {sweep['ray_ratio_to_training']:.2f} (`results/throughput-sweep.json`).\n"
-    )
-
-
-def speed_table(leave_out: tuple[str, ...] = ()) -> str:
-    """Everything that was measured, not the best of it; but for what is no preset's."""
-    rows = []
-    for task, (share, of) in {
-        "skills": ("times_the_twin", "times the slow twin of the tests"),
-        "digits": ("share_of_limit", "of what dense products of its size allow"),
-        "counting": ("share_of_bare", "of bare MuJoCo"),
-        "gym": ("share_of_stock", "of stock PPO without a reward model"),
-    }.items():
-        kept = json.loads((RESULTS / f"throughput-{task}.json").read_text())
-        for what, found in kept["throughput"].items():
-            if any(word in what for word in leave_out):
-                continue
-            rate, number = next((k, v) for k, v in found.items() if "per_" in k)
-            beside = "-"
-            if share in found:
-                shown = f"{found[share]:g}" if "times" in share else f"{100 * found[share]:.0f} %"
-                beside = f"{shown} {of}"
-            cores = str(found.get("threads", 1))
-            rows.append(
-                [
-                    task,
-                    what,
-                    cores,
-                    f"{number:,} {rate.replace('_', ' ').replace('cpu', 'CPU')}",
-                    beside,
-                ]
-            )
-    return markdown_table(["task", "what", "cores", "speed", "beside"], rows)
+def gym_rows() -> list[Row]:
+    best = next(peer for peer in CIRCLE_SQUARE if peer.length == "250k steps")
+    return [
+        Row(
+            "Somebody else's environment, stock PPO: ap_gym's CircleSquare, % right at 250k steps",
+            shown_estimate(
+                "gym-circle-square", "clipped-linear", "environment_final_accuracy_percent"
+            ),
+            f"[published]({APPLE}): {best.method} {best.text}",
+            "gym-circle-square",
+        ),
+        Row(
+            "Skills of a point mass with stock PPO, 32 codes, a minute on one core",
+            shown_estimate("gym-point-mass-cosine", "clipped-linear", "n_skills"),
+            "at most 32",
+            "gym-point-mass-cosine",
+        ),
+    ]

@@ -133,6 +133,11 @@ def run_study(name: str, study: Study) -> None:
     if study.task == "counting":
         irrl(*SCENES, "--out", "scenes")
     irrl("compare", *study.flags.split(), "--out", f"runs/results/{name}")
+    keep_study(name, study)
+
+
+def keep_study(name: str, study: Study) -> None:
+    """What is small of finished runs."""
     target = RESULTS / name
     target.mkdir(exist_ok=True)
     for file in ("comparison.json", "comparison.png"):

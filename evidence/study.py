@@ -26,6 +26,10 @@ COLUMNS = {
         ("accuracy_percent", "environment_final_accuracy_percent", "cpu_seconds"),
         ("labels told %", "final accuracy by the environment %", "CPU seconds"),
     ),
+    "regression": Columns(
+        ("squared_error", "final_squared_error", "environment_mean_squared_error"),
+        ("squared error per step", "at the end", "by the environment, in its unit"),
+    ),
     "counting": Columns(
         ("accuracy_percent", "well_founded_percent", "moves"),
         ("right %", "right and well-founded %", "moves"),
@@ -53,4 +57,6 @@ class Study(NamedTuple):
 
     @property
     def columns(self) -> Columns:
-        return COLUMNS["labels" if "--preset perception" in self.flags else self.task]
+        by_preset = {"perception": "labels", "localisation": "regression"}
+        found = [name for preset, name in by_preset.items() if f"--preset {preset}" in self.flags]
+        return COLUMNS[found[0] if found else self.task]

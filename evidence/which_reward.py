@@ -4,7 +4,8 @@
     python evidence/which_reward.py --list     how many runs of each sweep are finished
 
 Runs are in `runs/which/`; `results/which-reward/` has a file for each sweep: its command, the
-commit it was run at, and for each run its settings and its last metrics.
+commits it was run at, and for each run its settings and its last metrics. A study may take several
+sittings, on several machines: what was kept of an earlier one stays, unless the same run is here.
 """
 
 import argparse
@@ -68,7 +69,9 @@ def keep(path: Path, folders: list[Path]) -> None:
     plan = tomllib.loads(path.read_text())
     varied = sorted({name.replace("-", "_") for name in plan["grid"]} | {"reward", "seed"})
     metrics = COLUMNS[plan["task"]].metrics
-    runs, commits = [], set()
+    before = load(path.stem)
+    runs = {} if before is None else {_identity(run, varied): run for run in before.runs}
+    commits = set() if before is None else set(before.commits)
     for folder in folders:
         config, summary, provenance = (
             json.loads((folder / f"{name}.json").read_text())
@@ -82,13 +85,17 @@ def keep(path: Path, folders: list[Path]) -> None:
         if path.stem in CURVES:
             rows = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
             run["curve"] = [[row["step"], round(row[metrics[0]], 2)] for row in rows]
-        runs.append(run)
+        runs[_identity(run, varied)] = run
     command = f"irrl sweep {path.relative_to(ROOT)}"
-    kept = {"command": command, "commits": sorted(commits), "runs": runs}
+    kept = {"command": command, "commits": sorted(commits)}
     KEPT.mkdir(parents=True, exist_ok=True)
-    lines = ",\n  ".join(json.dumps(run) for run in runs)
-    head = json.dumps({key: kept[key] for key in ("command", "commits")})[:-1]
+    lines = ",\n  ".join(json.dumps(runs[identity]) for identity in sorted(runs))
+    head = json.dumps(kept)[:-1]
     (KEPT / f"{path.stem}.json").write_text(f'{head}, "runs": [\n  {lines}\n]}}\n')
+
+
+def _identity(run: dict[str, Any], varied: list[str]) -> tuple[Any, ...]:
+    return tuple(run[name] for name in varied)
 
 
 def load(name: str) -> Kept | None:

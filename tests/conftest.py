@@ -2,6 +2,7 @@ import os
 
 import pytest
 
+from tests.helpers.cluster import local_ray  # noqa: F401
 from tests.helpers.command import irrl_command
 
 

@@ -2,6 +2,7 @@
 
 python -m tests.lowest > constraints.txt
 python -m tests.lowest tests
+python -m tests.lowest extras
 """
 
 import re
@@ -13,8 +14,8 @@ from tests.helpers.command import REPOSITORY
 KEPT = ("torch",)
 """Not tried at its lower end: older builds for processors were not at hand."""
 
-TOOLS = ("dev", "docs", "notebooks")
-"""Extras of what is not imported by the package."""
+EXTRAS = ("torch", "counting", "sb3", "jax", "ray", "tensorboard", "report")
+"""Those that are tried; bounds of the others are what they were made with, or of tools."""
 
 TESTS = (
     "adapters", "cli", "envs", "reward_model", "runs", "tasks/skills",
@@ -31,7 +32,7 @@ def lowest_versions() -> dict[str, str]:
     """Name -> version, of all that the package itself or an extra of its asks for."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *(w for e in extras if e not in TOOLS for w in extras[e])]
+    wanted = [*project["dependencies"], *(each for name in EXTRAS for each in extras[name])]
     found = (re.match(r"([\w-]+)(?:\[[\w,]+\])?>=([\w.]+)", each) for each in wanted)
     return {match[1]: match[2] for match in found if match and match[1] not in KEPT}
 
@@ -46,5 +47,7 @@ def tests() -> list[str]:
 if __name__ == "__main__":
     if sys.argv[1:] == ["tests"]:
         sys.exit(print(*tests()))
+    if sys.argv[1:] == ["extras"]:
+        sys.exit(print(*EXTRAS, sep=","))
     print("\n".join(f"{name}=={version}" for name, version in lowest_versions().items()))
     print("torch==2.13.0")

@@ -11,12 +11,15 @@ from tests.helpers.command import REPOSITORY
 sys.path.insert(0, str(REPOSITORY / "evidence"))
 
 from documents import readme_text, results_text
+from mazes import MAZE_STUDIES, PAGE, page_text
 from studies import STUDIES
 
+ALL = STUDIES | MAZE_STUDIES
 
-@pytest.mark.parametrize("name", STUDIES)
+
+@pytest.mark.parametrize("name", ALL)
 def test_every_study_is_a_command_that_can_be_typed(name, monkeypatch, tmp_path):
-    study, seen = STUDIES[name], []
+    study, seen = ALL[name], []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sweep, "_train_all", lambda jobs, engine: seen.extend(jobs) or ["stop"])
     assert main(study.command.split()[1:]) == 1
@@ -30,6 +33,10 @@ def test_the_documents_are_what_the_kept_data_say():
     assert readme == readme_text(readme)
     for study in STUDIES.values():
         assert study.columns.metrics[0] in results_metrics(study.task)
+
+
+def test_the_page_of_mazes_is_what_the_kept_data_say():
+    assert PAGE.read_text() == page_text(PAGE.read_text())
 
 
 def results_metrics(task):

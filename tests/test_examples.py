@@ -9,11 +9,17 @@ import pytest
 from tests.helpers.command import REPOSITORY
 
 EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
-STEPS = {"circle_square": 2_048, "skills": 6_400}
+STEPS = {
+    "circle_square": 2_048, "language_model": 4, "preferences": 3_000, "regression": 3_200,
+    "skills": 6_400,
+}  # fmt: skip
 SAID = {
     "circle_square": "final accuracy of the last 1,000 episodes",
     "labels_in_info": "discriminator_accuracy_percent",
+    "language_model": "at last, ",
     "own_discriminator": "of 8 skills",
+    "preferences": "true return",
+    "regression": "squared error per step of the last 1,000 episodes",
     "saving": "by an oracle",
     "single_file_ppo": "of 8 skills",
     "skills": "of 32 skills",

@@ -12,6 +12,8 @@ function of your own. They take NumPy, PyTorch and JAX arrays and carry no gradi
 
 Names:
     RewardModel     discriminator and reward for an environment of your own (PyTorch)
+    PreferenceModel scores learned from comparisons, and rewards of them (PyTorch)
+    Continuous      labels that are numbers, for a reward model
     reward          find a reward by name, or make one
     REWARDS         the named rewards
     Reward          what a reward is
@@ -64,7 +66,9 @@ if TYPE_CHECKING:
     from irrl import units as units
     from irrl.density_rewards import DENSITY_REWARDS as DENSITY_REWARDS
     from irrl.density_rewards import density_reward as density_reward
+    from irrl.preference_model import PreferenceModel as PreferenceModel
     from irrl.preferences import preference as preference
+    from irrl.reward_model import Continuous as Continuous
     from irrl.reward_model import RewardModel as RewardModel
     from irrl.rewards import REWARDS as REWARDS
     from irrl.rewards import Reward as Reward
@@ -77,6 +81,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DENSITY_REWARDS",
     "REWARDS",
+    "Continuous",
+    "PreferenceModel",
     "Reward",
     "RewardModel",
     "density_reward",
@@ -87,7 +93,9 @@ __all__ = [
 ]
 
 _NAMES = {  # name -> the module it comes from
+    "Continuous": "irrl.reward_model",
     "DENSITY_REWARDS": "irrl.density_rewards",
+    "PreferenceModel": "irrl.preference_model",
     "REWARDS": "irrl.rewards",
     "Reward": "irrl.rewards",
     "RewardModel": "irrl.reward_model",

@@ -9,7 +9,8 @@ whose dimensions are independent of each other:
 
 Each has the four functions that the rewards of `irrl.density_rewards` are made of, one number for
 each dimension: ``log_density(xp, y)``, ``mass(xp, low, high)``, ``crps(xp, y)`` and ``spread(xp)``,
-its standard deviation. They check nothing; ``accept`` does, and makes constants of the numbers.
+its standard deviation; ``centre(xp)`` is its mean. They check nothing; ``accept`` does, and makes
+constants of the numbers.
 
 Sizes and scales must lie within 1e-12 and 1e12: so all that is computed is finite, in single
 precision as well. Without checks what lies outside counts as the nearest of these.
@@ -77,6 +78,10 @@ class Normal:
         """Whether labels lie where it has a density: all do."""
         return y == y
 
+    def centre(self, xp: ModuleType) -> Array:
+        """Means."""
+        return self.mean
+
     def spread(self, xp: ModuleType) -> Array:
         """Standard deviations."""
         return self.std
@@ -136,6 +141,10 @@ class Uniform:
         """Whether labels lie within the box."""
         slack = _SLACK * (self.high - self.low)
         return (y >= self.low - slack) & (y <= self.high + slack)
+
+    def centre(self, xp: ModuleType) -> Array:
+        """Means."""
+        return 0.5 * (self.low + self.high)
 
     def spread(self, xp: ModuleType) -> Array:
         """Standard deviations."""
@@ -201,6 +210,11 @@ class Binned:
         """Whether labels lie within the edges."""
         slack = _SLACK * (self.edges[..., -1] - self.edges[..., 0])
         return (y >= self.edges[..., 0] - slack) & (y <= self.edges[..., -1] + slack)
+
+    def centre(self, xp: ModuleType) -> Array:
+        """Means."""
+        middles = 0.5 * (self.edges[..., :-1] + self.edges[..., 1:])
+        return xp.sum(xp.exp(self.log_probs) * middles, axis=-1)
 
     def spread(self, xp: ModuleType) -> Array:
         """Standard deviations."""

@@ -141,3 +141,12 @@ def test_runs_that_cannot_be_measured(capsys, kept, smoke_run, digits_run):
     path = other / "checkpoints" / "000000000004" / "arrays.safetensors"
     path.write_bytes(b"")
     assert "damaged checkpoint" in refused(capsys, other, "--oracle", digits_run)
+
+
+@pytest.mark.parametrize("verb", ["measure", "gradient"])
+def test_noise_of_a_run_whose_settings_were_edited(capsys, digits_run, tmp_path, verb):
+    run = shutil.copytree(digits_run, tmp_path / "run")
+    path = run / "config.json"
+    path.write_text(path.read_text().replace('"seed": 0', '"seed": 1'))
+    said = failing(capsys, "noise", verb, run, "--oracle", digits_run, "-o", tmp_path / "noise.png")
+    assert "another configuration" in said and not (tmp_path / "noise.png").exists()

@@ -112,6 +112,8 @@ def test_what_is_returned_is_not_changed_afterwards():
     [
         ({"horizon": 0}, "horizon must be a whole number, at least 1, got 0"),
         ({"horizon": 2.5}, "horizon must be a whole number, at least 1, got 2.5"),
+        ({"repeat": 0}, "repeat must be a whole number, at least 1, got 0"),
+        ({"repeat": 3}, "repeat must divide the horizon, 200, got 3"),
         ({"step": 0.0}, "step must lie between 0 and the size of the maze, 50, got 0.0"),
         ({"step": 51}, "step must lie between 0 and the size of the maze, 50, got 51"),
         ({"step": float("nan")}, "step must lie between 0 and the size of the maze, 50, got nan"),
@@ -183,3 +185,29 @@ def test_how_much_random_actions_cover(name, uniform, full):
     for wanted, sample in samples.items():
         found = np.mean([covered(seed, sample) for seed in range(20)])
         assert abs(found - wanted) < 1.5
+
+
+def test_an_action_of_several_steps_is_that_action_several_times():
+    rng, many, one = np.random.default_rng(0), MazeVector(4, horizon=12, repeat=3), MazeVector(4)
+    many.reset(seed=0), one.reset(seed=0)
+    for n in range(4):
+        actions = rng.uniform(-1, 1, (4, 2)).astype(np.float32)
+        steps = [one.step(actions)[0] for _ in range(3)]
+        seen, _, _, over, info = many.step(actions)
+        np.testing.assert_array_equal(info["maze_path"], np.stack(steps, axis=1))
+        assert over.all() == (n == 3)
+    np.testing.assert_array_equal(np.stack(list(info["final_obs"])), steps[-1])
+    np.testing.assert_array_equal(info["final_info"]["maze_path"], info["maze_path"])
+    np.testing.assert_array_equal(seen, many.reset()[0])
+
+
+def test_one_maze_with_actions_of_several_steps():
+    env = Maze(repeat=5, horizon=10)
+    check_env(env)
+    env.reset()
+    seen, *_, info = env.step(np.array([1.0, 0.0], np.float32))
+    np.testing.assert_allclose(seen, [-0.7, -0.9], atol=1e-6)
+    np.testing.assert_allclose(
+        info["maze_path"][:, 0], [-0.86, -0.82, -0.78, -0.74, -0.7], atol=1e-6
+    )
+    assert env.step(np.zeros(2, np.float32))[3]

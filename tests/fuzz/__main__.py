@@ -38,7 +38,7 @@ def benches(tasks, place):
             assert done.returncode == 0, done.stderr
             chosen = {"scenes": str(place / "scenes")}
         runs = [run_in(place / f"{name}-{n}", task, seed=n, **chosen).folder for n in (0, 1)]
-        yield name, make_bench(task, *runs, place / f"bench-{name}")
+        yield name, make_bench(task, *runs, place / f"bench-{name}", chosen)
     for config in sorted((REPOSITORY / "zoo").glob("*/config.json")):
         task, run = json.loads(config.read_text())["task"], config.parent
         if task in tasks:
@@ -83,7 +83,7 @@ def main():
 
     def look(task, bench, case):
         try:
-            codes[attempt(bench, *case)] += 1
+            codes[case[0], attempt(bench, *case)] += 1
         except Exception as error:
             kind = f"{task}: {signature(error)}"
             if kind not in wrong:

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from irrl.runs.checkpoint import checkpoint_paths
+from irrl.runs.config import flag_name
 from tests.fuzz.mutations import Mutation, copy_of, mutate, mutations
-from tests.fuzz.oracle import VERBS, check, run_command
+from tests.fuzz.oracle import MEASURING, STOPPED, VERBS, arguments_of, check, measured, run_command
 
+PAIR = "clipped-linear"  # where a sweep has its runs
 cases = st.tuples(st.sampled_from(sorted(VERBS)), mutations)
 
 
@@ -24,13 +26,13 @@ class Bench(NamedTuple):
     expected: dict[str, Any]
 
 
-def make_bench(task, run, fine, place, goes_on=True):
-    """From a finished run and another one, of another seed, that is never damaged."""
+def make_bench(task, run, fine, place, settings=None, goes_on=True):
+    """From a finished run and another one, of the next seed, that is never damaged."""
     place.mkdir(parents=True, exist_ok=True)
     decoy = place / "decoy"
     decoy.write_text("precious\n" * 1000)
     (place / "out").mkdir()
-    copy_of(fine, place / "both" / "fine")
+    copy_of(fine, place / "both" / PAIR / "seed-1")
     stopped = copy_of(run, place / "stopped")
     (stopped / "summary.json").unlink()
     paths = checkpoint_paths(stopped / "checkpoints")
@@ -40,10 +42,21 @@ def make_bench(task, run, fine, place, goes_on=True):
     (stopped / "checkpoints" / "last").write_text(paths[middle].name + "\n")
     expected = {
         "task": task,
+        "flags": [f"--{flag_name(n)}={value}" for n, value in (settings or {}).items()],
         "metrics": (run / "metrics.jsonl").read_bytes(),
         "eval": evaluations(run, place / "whole"),
+        "measured": {},  # when it is first asked for: it takes a while
     }
     return Bench(run, stopped if goes_on else None, place, decoy, expected)
+
+
+def measurement(bench, verb):
+    """What a measurement says of the run as it was; None if it cannot be made."""
+    pair, out = bench.place / "both" / PAIR, bench.place / "out"
+    run = copy_of(bench.finished, pair / "seed-0")
+    code, _, told = run_command(arguments_of(verb, run, pair / "seed-1", out, bench.expected))
+    assert code in (0, 2), told
+    return measured(verb, out) if code == 0 else None
 
 
 def evaluations(run, place):
@@ -60,13 +73,15 @@ def evaluations(run, place):
 
 def attempt(bench, verb, mutation: Mutation):
     """Damage a copy of the run and look at what a verb makes of it; returns the exit code."""
-    both = bench.place / "both"
-    verb = "eval" if verb == "go on" and bench.stopped is None else verb
-    source = bench.stopped if verb == "go on" else bench.finished
-    run = copy_of(source, both / "run")
+    pair, out = bench.place / "both" / PAIR, bench.place / "out"
+    verb = "eval" if verb in STOPPED and bench.stopped is None else verb
+    if verb in MEASURING and verb not in bench.expected["measured"]:
+        bench.expected["measured"][verb] = measurement(bench, verb)
+    run = copy_of(bench.stopped if verb in STOPPED else bench.finished, pair / "seed-0")
+    shutil.rmtree(out / "new", ignore_errors=True)
     if mutation is not None:
         with contextlib.suppress(IndexError, KeyError, ValueError, TypeError):
             mutate(run, mutation, bench.decoy)
     expected = bench.expected
-    return check(verb, run, both / "fine", bench.place / "out", bench.decoy, expected,
+    return check(verb, run, pair / "seed-1", out, bench.decoy, expected,
                  mutation is None or not mutation.resealed)  # fmt: skip

@@ -24,11 +24,12 @@ def digits_bench(digits_run, tmp_path_factory):
 def counting_bench(counting_run, scenes_folder, tmp_path_factory):  # noqa: F811
     place = tmp_path_factory.mktemp("fuzz-counting")
     fine = run_in(place / "other", "counting", seed=1, scenes=str(scenes_folder)).folder
-    return make_bench("counting", counting_run, fine, place / "bench")
+    settings = {"scenes": scenes_folder}
+    return make_bench("counting", counting_run, fine, place / "bench", settings)
 
 
 @pytest.fixture(scope="session", params=SMALL)
 def environment_bench(request, tmp_path_factory):
     place, settings = tmp_path_factory.mktemp("fuzz-environment"), SMALL[request.param]
     runs = [run_in(place / str(n), "gym", seed=n, **settings).folder for n in (0, 1)]
-    return make_bench("gym", *runs, place / "bench")
+    return make_bench("gym", *runs, place / "bench", settings)

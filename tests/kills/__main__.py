@@ -17,12 +17,19 @@ KINDS = {  # of runs: a task, perhaps what of it, and settings
 }
 
 
+def told(what, found):
+    """Say what was found; returns the number of differences."""
+    equal = "; ".join(found.differences) or "all equal"
+    print(f"{what}: {found.kills} kills in {found.runs} runs: {equal}", flush=True)
+    return len(found.differences)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", default="skills,digits,counting,gym")
     parser.add_argument("--random", type=int, default=200, metavar="N", help="kills at random")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="of the file operations")
-    options = parser.parse_args()
+    options, wrong = parser.parse_args(), 0
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         for name in [name for name in KINDS if name.split()[0] in options.tasks.split(",")]:
@@ -31,15 +38,15 @@ def main():
                 done = irrl_command("data", "scenes", *SCENES, "--out", place / "scenes")
                 assert done.returncode == 0, done.stderr
                 settings["scenes"] = str(place / "scenes")
-            for kind in ("operations", "random"):
-                (place / name / kind).mkdir(parents=True)
-            kills, operations = kill_at_every_operation(
-                place / name / "operations", task, settings, options.every
-            )
-            print(f"{name}: {kills} kills at {operations} file operations: all equal", flush=True)
-            kills, runs = kill_at_random(place / name / "random", task, settings, options.random)
-            print(f"{name}: {kills} kills at random in {runs} runs: all equal", flush=True)
+            at, random = place / name / "operations", place / name / "random"
+            at.mkdir(parents=True)
+            random.mkdir()
+            found = kill_at_every_operation(at, task, settings, options.every)
+            wrong += told(f"{name}, before file operations", found)
+            found = kill_at_random(random, task, settings, options.random)
+            wrong += told(f"{name}, at random", found)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

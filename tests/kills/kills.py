@@ -6,9 +6,11 @@ ends it by SIGKILL before the one that was asked for. So a kill costs no start o
 
 import importlib
 import os
+import shutil
 import signal
 import time
 import traceback
+from typing import NamedTuple
 
 import numpy as np
 
@@ -74,32 +76,52 @@ def warm_up(config):
     importlib.import_module(f"irrl.tasks.{config.task}.train")
     if config.task == "skills":
         find_task(config.task).prepare(config, None)
+    else:
+        importlib.import_module("torch._dynamo")  # which the first optimiser would load
+        importlib.import_module("sb3_contrib")
+
+
+class Found(NamedTuple):
+    """How many kills there were, in how many runs, and where a run then ended otherwise."""
+
+    kills: int
+    runs: int
+    differences: list[str]
+
+
+def difference(folder, config, expected):
+    """Let a run that was killed go on to its end: what is then other than it should be, if any."""
+    if code := ended(child(folder, config)):
+        return f"exit code {code}"
+    found = content(folder)
+    return ", ".join(n for n in {**expected, **found} if found.get(n) != expected.get(n))
 
 
 def kill_at_every_operation(place, task, settings, every=1):
-    """Kill before each operation, once more while it resumes, then let it end. Counts kills."""
+    """Kill before each operation, once more while it resumes, then let it end."""
     expected, operations = whole_run(place / "whole", task, settings)
     config = make_config(task, "smoke", **settings)
     warm_up(config)
-    kills = 0
+    kills, differences = 0, []
     for number in range(1, operations + 1, every):
         folder = place / f"at-{number}"
         kills += ended(child(folder, config, number)) == -signal.SIGKILL
         kills += ended(child(folder, config, 1 + 7 * number % 23)) == -signal.SIGKILL
-        assert ended(child(folder, config)) == 0, f"operation {number} of {operations}"
-        assert content(folder) == expected, f"operation {number} of {operations}"
-    return kills, operations
+        if other := difference(folder, config, expected):
+            differences.append(f"operation {number} of {operations}: {other}")
+        shutil.rmtree(folder, ignore_errors=True)
+    return Found(kills, operations, differences)
 
 
 def kill_at_random(place, task, settings, kills, seed=0):
-    """Kill at random moments, up to three times a run. Counts kills and runs."""
+    """Kill at random moments, up to three times a run."""
     rng = np.random.default_rng(seed)
     warm_up(make_config(task, "smoke", **settings))
     begun = time.monotonic()
     expected, _ = whole_run(place / "whole", task, settings)
     duration = time.monotonic() - begun
     config = make_config(task, "smoke", **settings)
-    done = runs = 0
+    done, runs, differences = 0, 0, []
     while done < kills:
         folder = place / f"random-{runs}"
         for _ in range(3):
@@ -110,7 +132,8 @@ def kill_at_random(place, task, settings, kills, seed=0):
             done += killed
             if not killed:
                 break
-        assert ended(child(folder, config)) == 0
-        assert content(folder) == expected, f"run {runs}, seed {seed}"
+        if other := difference(folder, config, expected):
+            differences.append(f"run {runs}, seed {seed}: {other}")
+        shutil.rmtree(folder, ignore_errors=True)
         runs += 1
-    return done, runs
+    return Found(done, runs, differences)

@@ -33,7 +33,7 @@ SETTINGS = [
 def cluster():
     """The address of a cluster that was there before."""
     code = (
-        "from irrl.sweeps.engine_ray import connect, import_ray; ray = import_ray(None); "
+        "from irrl.runs.ray_cluster import connect, import_ray; ray = import_ray(None); "
         "connect(ray, None, 2); print(ray.get_runtime_context().gcs_address, flush=True); input()"
     )
     process = subprocess.Popen(

@@ -10,7 +10,8 @@ from irrl.envs.perceive import ACTION, PREDICTION, look_up
 from irrl.envs.skills import CODE, OBSERVATION
 from irrl.errors import UserError
 from irrl.reward_model import RewardModel
-from irrl.reward_model.collector import NOT_TOLD, as_labels
+from irrl.reward_model.kinds import Kind
+from irrl.reward_model.labels import choose_rows
 from irrl.reward_model.spaces import Part, parts_of
 
 See = Callable[[Any], Any]
@@ -55,7 +56,7 @@ def rest_of(space: spaces.Space[Any], model: RewardModel) -> list[str]:
 
 
 def labels_of_infos(infos: Sequence[Mapping[str, Any]], path: str) -> Any:
-    """Labels of environments from an info of each, None where not told."""
+    """Labels of environments from an info of each, None where not told; of any kind."""
     if "." in path:
         told = [look_up(info, path) for info in infos]
     else:
@@ -66,24 +67,24 @@ def labels_of_infos(infos: Sequence[Mapping[str, Any]], path: str) -> Any:
     return array if array.dtype.kind in "iu" and array.min() >= 0 else told
 
 
-def labels_of_info(info: Mapping[str, Any], path: str, n: int) -> np.ndarray:
-    """Labels of n environments from the info of a vector environment, -1 where not told.
+def labels_of_info(info: Mapping[str, Any], path: str, n: int, kind: Kind) -> np.ndarray:
+    """Labels of n environments from the info of a vector environment, as their kind has them.
 
     Gymnasium marks in ``_label`` which environments said anything of ``label``.
     """
     above, _, key = path.rpartition(".")
     found = look_up(info, above) if above else info
     if not isinstance(found, Mapping) or found.get(key) is None:
-        return np.full(n, NOT_TOLD)
+        return kind.nothing(n)
     values, known = np.asarray(found[key]), found.get(f"_{key}", np.ones(n, bool))
     if values.shape[:1] != (n,):
         raise UserError(
             f"info has labels {path!r} of shape {values.shape}: expected one for each of {n} "
             "environments"
         )
-    if values.dtype.kind in "iu" and values.ndim == 1 and not (values[known] < 0).any():
-        return np.where(known, values, NOT_TOLD)
-    return as_labels([value if known[i] else None for i, value in enumerate(values)])
+    if (plain := kind.plain(values, known)) is not None:
+        return choose_rows(known, plain, kind.nothing(n))
+    return kind.read([value if known[i] else None for i, value in enumerate(values)])
 
 
 # --- the ends of episodes ---

@@ -24,6 +24,7 @@ from irrl.adapters.common import (
 )
 from irrl.errors import UserError
 from irrl.reward_model import Collector, RewardModel
+from irrl.reward_model.labels import choose_rows
 
 __all__ = ["Rewarded"]
 
@@ -97,7 +98,7 @@ class Rewarded(VectorWrapper):
                 'options={"reset_mask": ...} where others go on'
             )
         if self.predict is not None:
-            self.predict(self.collector.log_probs)
+            self.predict(self.collector.predictions)
         observations, own, terminated, truncated, info = self.env.step(actions)
         ended = np.logical_or(terminated, truncated)
         if self.mode == AutoresetMode.SAME_STEP:
@@ -110,12 +111,15 @@ class Rewarded(VectorWrapper):
             terminated, truncated = ended, np.zeros_like(ended)
         return observations, rewards, terminated, truncated, info
 
+    def _told(self, info: dict[str, Any]) -> np.ndarray:
+        return labels_of_info(info, self.label, self.num_envs, self.model.kind)
+
     def _pay(self, observations: Any, ended: np.ndarray, info: dict[str, Any]) -> np.ndarray:
         """Where an episode was over, this step was a reset."""
         resets = self._over.copy()
         rewards = np.zeros(self.num_envs, np.float32)
         if not resets.all():
-            told = labels_of_info(info, self.label, self.num_envs)
+            told = self._told(info)
             rewards = self.collector.step(self.see(observations), ended, told, ~resets)
         self._begin(observations, info, resets)
         self._over |= ended
@@ -124,12 +128,12 @@ class Rewarded(VectorWrapper):
 
     def _pay_before_reset(self, observations: Any, ended: np.ndarray, info: dict) -> np.ndarray:
         """Where an episode ended, the observation is already the first one of the next."""
-        last, told = observations, labels_of_info(info, self.label, self.num_envs)
+        last, told = observations, self._told(info)
         if ended.any():
             (which,) = np.nonzero(ended)
             last = with_rows(observations, which, last_of_info(info, which))
-            final = labels_of_info(info.get("final_info", {}), self.label, self.num_envs)
-            told = np.where(ended, final, told)
+            final = self._told(info.get("final_info", {}))
+            told = choose_rows(ended, final, told)
         rewards = self.collector.step(self.see(last), ended, told)
         self._begin(observations, info, ended)
         info[RESET_STEP] = np.zeros(self.num_envs, bool)
@@ -137,6 +141,6 @@ class Rewarded(VectorWrapper):
 
     def _begin(self, observations: Any, info: dict[str, Any], which: np.ndarray) -> None:
         if which.any():
-            told = labels_of_info(info, self.label, self.num_envs)
+            told = self._told(info)
             self.collector.begin(self.see(observations), told, which)
             self._over[which] = False

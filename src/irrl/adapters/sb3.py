@@ -35,14 +35,14 @@ from irrl.reward_model.spaces import Parts, to_parts
 
 __all__ = ["Learner", "Rewarded"]
 
-OBSERVED = ("raw", "inputs")
+OBSERVED = ("raw", "inputs", "belief")
 
 
 class Judged(NamedTuple):
     """What the last step of all environments led to, for a replay buffer."""
 
     observations: Parts  # at the end of an episode its last one
-    labels: np.ndarray  # -1 where none was told yet
+    labels: np.ndarray  # -1, or NaN of numbers, where none was told yet
     began: np.ndarray  # whether the step was the first of its episode
 
 
@@ -60,7 +60,9 @@ class Rewarded(VecEnvWrapper):
         see: what of observations is judged, as a function of them, with a leading axis for the
             environments; for those of `irrl.envs.Skills` all but the code, else all.
         observe: what the policy sees: ``"raw"`` observations, or ``"inputs"``, as the default
-            discriminator reads them, normalised and as one vector, with all that is not judged.
+            discriminator reads them, normalised and as one vector, with all that is not judged;
+            ``"belief"`` adds what the discriminator believes: probabilities of classes, or means
+            and log standard deviations of numbers, in those of the prior.
         training: whether the reward model is to learn from these episodes; False for evaluation.
 
     Example:
@@ -92,12 +94,13 @@ class Rewarded(VecEnvWrapper):
         self.base = base_of(venv)
         space = venv.observation_space
         self.see = see or default_see(space, model)
-        if observe == "inputs":
+        if observe != "raw":
             self.rest = rest_of(space, model) if see is None else _require_dictionary(space)
             space = self._inputs_space(space)
         super().__init__(venv, space)
         self.predict = find_predict(venv)
-        self.collector = Collector(model, venv.num_envs, self.predict is not None, training)
+        track = self.predict is not None or observe == "belief"
+        self.collector = Collector(model, venv.num_envs, track, training)
         self._last: Any = None
         self._labels = self._began = np.zeros(0, int)
         self._earned, self._own = np.zeros(venv.num_envs), np.zeros(venv.num_envs)
@@ -126,7 +129,7 @@ class Rewarded(VecEnvWrapper):
     def step_async(self, actions: np.ndarray) -> None:
         """Act, and tell environments that ask for predictions what is believed."""
         if self.predict is not None:
-            self.predict(self.collector.log_probs)
+            self.predict(self.collector.predictions)
         self.venv.step_async(actions)
 
     def step_wait(self) -> Any:
@@ -154,7 +157,7 @@ class Rewarded(VecEnvWrapper):
 
     def _account(self, over: np.ndarray, infos: list[dict[str, Any]]) -> None:
         now = round(time.perf_counter() - self._started, 6)
-        shown = self.observed(row_of(self._last, over)) if self.observe == "inputs" else None
+        shown = self.observed(row_of(self._last, over), over) if self.observe != "raw" else None
         for row, n in enumerate(over):
             info = infos[n]
             length = int(self._taken[n])
@@ -173,19 +176,23 @@ class Rewarded(VecEnvWrapper):
         features = self.model.discriminator.features
         if features.images:
             raise UserError(
-                "observe 'inputs' is for vectors and small images; leave large ones 'raw', for a "
-                "policy with convolutions"
+                f"observe {self.observe!r} is for vectors and small images; leave large ones "
+                "'raw', for a policy with convolutions"
             )
         rest = {name: space[name] for name in self.rest}  # type: ignore[index]
         for name, part in rest.items():
             if not isinstance(part, spaces.Box | spaces.MultiBinary):
-                raise UserError(f"observe 'inputs' cannot show {name!r}, a {type(part).__name__}")
+                raise UserError(
+                    f"observe {self.observe!r} cannot show {name!r}, a {type(part).__name__}"
+                )
         size = features.size + sum(math.prod(part.shape) for part in rest.values())
+        if self.observe == "belief":
+            size += len(self.model.kind.shown(self.model.log_prior()))
         return spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
-    def observed(self, observations: Any) -> Any:
-        """What the policy sees of observations of some environments."""
-        if self.observe != "inputs":
+    def observed(self, observations: Any, which: Any = slice(None)) -> Any:
+        """What the policy sees of observations of some environments, by their places."""
+        if self.observe == "raw":
             return observations
         seen = self.see(observations)
         n = len(next(iter(seen.values())) if isinstance(seen, dict) else seen)
@@ -193,10 +200,10 @@ class Rewarded(VecEnvWrapper):
         with torch.no_grad():
             judge = self.model.discriminator
             vectors = judge.features(judge.to_tensors(parts))[0].cpu().numpy()
-        if not self.rest:
-            return vectors
         rest = [np.reshape(observations[name], (n, -1)) for name in self.rest]
-        return np.concatenate([vectors, *rest], axis=1, dtype=np.float32)
+        if self.observe == "belief":
+            rest.append(self.model.kind.shown(self.collector.beliefs[which]))
+        return np.concatenate([vectors, *rest], axis=1, dtype=np.float32) if rest else vectors
 
 
 class Learner(BaseCallback):

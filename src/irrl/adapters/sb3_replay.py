@@ -19,7 +19,6 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from irrl.adapters.sb3 import Rewarded
 from irrl.errors import UserError
-from irrl.reward_model.labels import require_in_range
 from irrl.reward_model.payment import payments
 from irrl.reward_model.spaces import Parts
 
@@ -64,6 +63,8 @@ def find_rewarded(env: VecEnv) -> Rewarded:
             "a replay buffer holds transitions, not trajectories: make the reward model with "
             "judge='state' or 'final'"
         )
+    if layer.model.kind.moves:
+        raise UserError("labels that move do not go with a replay buffer: take ppo or another")
     return layer
 
 
@@ -104,16 +105,18 @@ class RelabellingBuffer(ReplayBuffer):
             raise UserError("optimize_memory_usage does not go with relabelling: leave it off")
         super().__init__(*args, **options)
         self.link = link
-        self.labels = np.zeros((self.buffer_size, self.n_envs), np.int64)
+        self.labels = np.zeros((0, self.n_envs))  # made with the first transition
         self.began = np.zeros((self.buffer_size, self.n_envs), bool)
-        self.judged: Parts = {}  # made with the first transition
+        self.judged: Parts = {}  # so too
         if link.env is not None:
             self._make_judged()
 
     def _make_judged(self) -> None:
         # The last row keeps what the oldest transition came from, which is no longer in the ring.
         rows = (self.buffer_size + 1, self.n_envs)
-        parts = self.link.follow().model.parts
+        model = self.link.follow().model
+        parts = model.parts
+        self.labels = model.kind.nothing(self.buffer_size, self.n_envs)
         self.judged = {n: np.zeros((*rows, *p.shape), p.dtype) for n, p in parts.items()}
 
     def add(self, *transition: Any) -> None:
@@ -197,9 +200,11 @@ class RelabellingBuffer(ReplayBuffer):
                 raise UserError(f"a stored buffer is damaged: {name!r} is missing")
             if arrays[name].shape != like.shape or arrays[name].dtype != like.dtype:
                 raise UserError(f"a stored buffer is of other spaces: {name!r} does not fit")
-            if not np.isfinite(arrays[name]).all():
+            if name != "labels" and not np.isfinite(arrays[name]).all():
                 raise UserError(f"a stored buffer is damaged: {name!r} must be finite")
-        require_in_range(arrays["labels"].ravel(), self.link.follow().model.labels)
+        kind = self.link.follow().model.kind
+        labels = arrays["labels"].reshape(-1, *arrays["labels"].shape[2:])
+        kind.accept(labels[kind.is_told(labels)])
         for name, array, rows in found:
             array[rows] = arrays[name]
         self.pos, self.full = pos, bool(full)

@@ -29,6 +29,7 @@ from irrl.analysis.compare import (
 )
 from irrl.analysis.ranges import Bounds, range_in
 from irrl.analysis.stats import FEW, mean_band
+from irrl.density_rewards import DENSITY_REWARDS
 from irrl.errors import UserError
 from irrl.noise import DeltaNoise, exact_noise, taylor_noise
 from irrl.rewards import reward
@@ -83,6 +84,8 @@ def dashes_of(name: str) -> str:
     """
     if name.endswith(ORACLE):
         return ":"
+    if name in DENSITY_REWARDS:
+        return "-" if DENSITY_REWARDS[name].clipped else "--"
     found = reward(name)
     return "-" if found.clipped or found.shape is None else "--"
 

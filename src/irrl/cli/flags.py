@@ -118,12 +118,18 @@ def yes_or_no(text: str) -> bool:
     return words[text.lower()]
 
 
-def reward_names(text: str | None) -> list[str]:
-    """Rewards from a list with commas, each once; of the library, or module:function."""
+def reward_names(text: str | None, densities: bool = False) -> list[str]:
+    """Rewards from a list with commas, each once; of the library, or module:function.
+
+    Those of densities only where they are asked for.
+    """
+    from irrl.density_rewards import DENSITY_REWARDS
     from irrl.rewards import reward
 
     names = list(dict.fromkeys(name for name in (text or "").replace(" ", "").split(",") if name))
     for name in names:
+        if densities and name in DENSITY_REWARDS:
+            continue
         try:
             reward(name)
         except ValueError as error:

@@ -87,7 +87,7 @@ def jobs_to_compare(parser: Parser, arguments: list[str]) -> tuple[list["Job"], 
 
     at_least(1, seeds=options.seeds, baseline_seeds=options.baseline_seeds)
     at_most(MOST_RUNS, seeds=options.seeds, baseline_seeds=options.baseline_seeds)
-    rewards = reward_names(options.rewards)
+    rewards = reward_names(options.rewards, densities=True)
     if not rewards:
         raise UserError("rewards must name at least one reward, such as clipped-linear")
     from irrl.sweeps.grid import Plan, make_jobs

@@ -43,6 +43,8 @@ class Maze(gymnasium.Env):
     `horizon`: steps in an episode, 200 if not given.
     `step`: how far an action of 1 goes, 1 if not given.
     `random_start`, `show_time`: see above; both are off.
+    `repeat`: steps that each action is taken for, 1 if not given; divides the horizon. If there
+    are several, `info["maze_path"]` has the places after each, shape `(repeat, 2)`.
 
     Example:
         >>> env = Maze(map="u-maze", show_time=True)
@@ -61,10 +63,11 @@ class Maze(gymnasium.Env):
         step: float = STEP,
         random_start: bool = False,
         show_time: bool = False,
+        repeat: int = 1,
         render_mode: str | None = None,
     ) -> None:
         require_render_mode(render_mode)
-        self.agents = Agents(1, map, horizon, step, random_start, show_time)
+        self.agents = Agents(1, map, horizon, step, random_start, show_time, repeat)
         self.maze_map, self.render_mode = self.agents.maze, render_mode
         self.action_space = self.agents.action_space
         self.observation_space = self.agents.observation_space
@@ -80,7 +83,8 @@ class Maze(gymnasium.Env):
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Go."""
         seen, over = self.agents.move(np.asarray(action)[None])
-        return seen[0], 0.0, False, bool(over[0]), {}
+        info = {name: array[0] for name, array in self.agents.told().items()}
+        return seen[0], 0.0, False, bool(over[0]), info
 
     def render(self) -> Any:
         """A picture of the maze and the agent, 24 pixels to a square."""

@@ -11,6 +11,7 @@ from irrl.envs.maze_map import SIDE, MazeMap, read_maze
 from irrl.errors import UserError
 
 PIXELS = 24  # of a square
+PATH = "maze_path"  # in infos
 _WALL, _FREE, _START, _AGENT = (60, 60, 60), (240, 240, 240), (255, 214, 90), (0, 114, 178)
 
 
@@ -24,6 +25,7 @@ class Agents:
         step: how far an action of 1 goes.
         random_start: anywhere in the square of the start, or in its middle.
         show_time: whether the share of the episode that is over is observed, too.
+        repeat: steps that each action is taken for.
     """
 
     def __init__(
@@ -34,17 +36,23 @@ class Agents:
         step: float,
         random_start: bool,
         show_time: bool,
+        repeat: int,
     ) -> None:
         self.maze: MazeMap = read_maze(map)
-        whole = isinstance(horizon, int | np.integer) and not isinstance(horizon, bool)
-        if not whole or horizon < 1:
-            raise UserError(f"horizon must be a whole number, at least 1, got {horizon!r}")
+        for name, value in (("horizon", horizon), ("repeat", repeat)):
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not whole or value < 1:
+                raise UserError(f"{name} must be a whole number, at least 1, got {value!r}")
+        if horizon % repeat:
+            raise UserError(f"repeat must divide the horizon, {horizon}, got {repeat}")
         longest = max(self.maze.width, self.maze.height)
         if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step <= longest:
             raise UserError(
                 f"step must lie between 0 and the size of the maze, {longest:g}, got {step!r}"
             )
         self.count, self.horizon, self.step = count, int(horizon), float(step)
+        self.repeat = int(repeat)
+        self.path = np.zeros((count, self.repeat, 2), np.float32)  # of the last action
         self.random_start, self.show_time = random_start, show_time
         self.scale = 2.0 / np.array([self.maze.width, self.maze.height])
         self.places = np.tile(self.maze.start_at(), (count, 1))
@@ -66,21 +74,28 @@ class Agents:
             self.places[which] = self.maze.start_at()
 
     def move(self, actions: Any) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Take a step with all: what they observe, and whose episode is over."""
+        """Take an action with all: what they observe, and whose episode is over."""
         actions = np.ascontiguousarray(actions, np.float32)
         if actions.shape != self.places.shape:
             raise UserError(f"actions must have shape {self.places.shape}, got {actions.shape}")
         seen = np.empty((self.count, 2 + self.show_time), np.float32)
-        lost = advance(
-            self.places, self.squares, actions, self.step, self.maze.boxes, self.maze.neighbours,
-            self.scale, seen,
-        )  # fmt: skip
-        if lost >= 0:
-            raise UserError(f"action of agent {lost} is not a number: {actions[lost].tolist()}")
-        self.steps += 1
+        self.path = np.empty((self.count, self.repeat, 2), np.float32)
+        for step in range(self.repeat):
+            lost = advance(
+                self.places, self.squares, actions, self.step, self.maze.boxes,
+                self.maze.neighbours, self.scale, seen,
+            )  # fmt: skip
+            if lost >= 0:
+                raise UserError(f"action of agent {lost} is not a number: {actions[lost].tolist()}")
+            self.path[:, step] = seen[:, :2]
+        self.steps += self.repeat
         if self.show_time:
             seen[:, 2] = self.steps / self.horizon
         return seen, self.steps >= self.horizon
+
+    def told(self) -> dict[str, NDArray[np.float32]]:
+        """What infos say of the last action: places after each step, where it had several."""
+        return {PATH: self.path} if self.repeat > 1 else {}
 
     def observe(self) -> NDArray[np.float32]:
         """What all observe now, shape ``(n, 2)``, or ``(n, 3)`` with the time."""

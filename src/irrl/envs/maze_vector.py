@@ -43,6 +43,7 @@ class MazeVector(VectorEnv):
         step: float = STEP,
         random_start: bool = False,
         show_time: bool = False,
+        repeat: int = 1,
         render_mode: str | None = None,
     ) -> None:
         require_render_mode(render_mode)
@@ -50,7 +51,7 @@ class MazeVector(VectorEnv):
         if not whole or num_envs < 1:
             raise UserError(f"num_envs must be a whole number, at least 1, got {num_envs!r}")
         self.num_envs, self.render_mode = int(num_envs), render_mode
-        self.agents = Agents(self.num_envs, map, horizon, step, random_start, show_time)
+        self.agents = Agents(self.num_envs, map, horizon, step, random_start, show_time, repeat)
         self.maze_map = self.agents.maze
         self.single_action_space = self.agents.action_space
         self.single_observation_space = self.agents.observation_space
@@ -78,13 +79,15 @@ class MazeVector(VectorEnv):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Go; where an episode is over, the next one has begun."""
         seen, over = self.agents.move(actions)
-        info: dict[str, Any] = {}
+        told = self.agents.told()
+        info: dict[str, Any] = {**told, **{f"_{name}": np.ones_like(over) for name in told}}
         if over.any():
             final = np.full(self.num_envs, None, object)
             for n in np.nonzero(over)[0]:
                 final[n] = seen[n].copy()
-            info = {"final_obs": final, "_final_obs": over.copy()}
-            info |= {"final_info": {}, "_final_info": over.copy()}
+            ended = {**told, **{f"_{name}": over.copy() for name in told}}
+            info |= {"final_obs": final, "_final_obs": over.copy()}
+            info |= {"final_info": ended, "_final_info": over.copy()}
             self.agents.begin(over, self.np_random)
             seen = self.agents.observe()
         return seen, np.zeros(self.num_envs), np.zeros(self.num_envs, bool), over, info

@@ -59,7 +59,8 @@ class Perceive(VectorWrapper):
     """Vector environments that ask for predictions beside actions, as those of ap_gym do.
 
     The action space is that of the inner action, predictions come from `predict`: logits of all
-    labels, zero until some are handed over. Numbers without an axis get one, which agents expect.
+    labels, or the numbers of a continuous one, zero until some are handed over. Observations that
+    are numbers without an axis get one, which agents expect.
 
     Args:
         env: the environments.
@@ -83,22 +84,25 @@ class Perceive(VectorWrapper):
             self.asks = True
             self.single_action_space = single[ACTION]
             self.action_space = batch_space(single[ACTION], env.num_envs)
+            self.predicted = single[PREDICTION]
             self.predictions = np.zeros((env.num_envs, *shape), np.float32)
             self.labels = int(shape[0])
         self.label = label or (TARGET if self.asks else "label")
         self.single_observation_space = _with_axes(env.single_observation_space)
         self.observation_space = batch_space(self.single_observation_space, env.num_envs)
 
-    def predict(self, logits: np.ndarray) -> None:
+    def predict(self, predictions: np.ndarray) -> None:
         """What is believed of each environment: goes with the next actions."""
         if not self.asks:
             return
-        logits = np.asarray(logits)
-        if logits.shape != self.predictions.shape:
+        predictions = np.asarray(predictions)
+        if predictions.shape != self.predictions.shape:
             raise UserError(
-                f"predictions must have shape {self.predictions.shape}, got {logits.shape}"
+                f"predictions must have shape {self.predictions.shape}, got {predictions.shape}"
             )
-        self.predictions = logits.astype(np.float32)
+        self.predictions = predictions.astype(np.float32)
+        if isinstance(self.predicted, spaces.Box):  # numbers have ends, logits have none
+            self.predictions = self.predictions.clip(self.predicted.low, self.predicted.high)
 
     def reset(
         self, *, seed: Any = None, options: dict[str, Any] | None = None

@@ -26,9 +26,10 @@ from irrl.analysis.plots import (
     plot_reward_shapes,
 )
 from irrl.analysis.ranges import range_in
+from irrl.density_rewards import DENSITY_REWARDS
 from irrl.errors import UserError, unknown_name
 from irrl.noise import DeltaNoise
-from irrl.rewards import reward
+from irrl.rewards import REWARDS, reward
 from irrl.runs.run import Run
 from irrl.tasks import find_task, one_task
 from irrl.tasks.contract import Task
@@ -130,6 +131,8 @@ def g_functions(request: Request) -> Figure:
 
 
 def is_function_of_posterior(label: str) -> bool:
+    if label in DENSITY_REWARDS and label not in REWARDS:
+        return False
     return not label.endswith(ORACLE) and reward(label).of_posterior_alone
 
 

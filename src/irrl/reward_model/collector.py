@@ -5,16 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from irrl.ensembles import log_mean_exp
 from irrl.errors import UserError
-from irrl.reward_model.labels import NOT_TOLD, Told, as_labels
+from irrl.reward_model.classes import Classes
+from irrl.reward_model.labels import Told
 from irrl.reward_model.model import RewardModel
 from irrl.reward_model.payment import is_paid, payments
 from irrl.reward_model.posteriors import Posteriors
 from irrl.reward_model.running import Running, one_after_the_other
 from irrl.reward_model.spaces import Parts, to_parts
-
-__all__ = ["NOT_TOLD", "Collector", "as_labels"]
 
 Take = Callable[[Parts, np.ndarray, np.ndarray], None]
 
@@ -29,7 +27,7 @@ class Collector:
     Args:
         model: the reward model; its discriminator may learn at any time between two calls.
         num_envs: how many environments there are.
-        track: keep `log_probs` up to date after every step, whatever the model pays for.
+        track: keep `beliefs` up to date after every step, whatever the model pays for.
         hand_over: give whole episodes to the model, to learn from; False for an evaluation.
 
     Example:
@@ -52,16 +50,20 @@ class Collector:
         self.pay = model.settings.pay
         self.tracked = track or self.pay in ("differences", "steps")
         keeps_all = model.settings.judge != "final"
-        self._running = Running(model.parts, num_envs, keeps_all, model.settings.max_episode_steps)
+        moving = model.kind.nothing(0) if model.kind.moves else None
+        self._running = Running(
+            model.parts, num_envs, keeps_all, model.settings.max_episode_steps, moving
+        )
         self._posteriors = Posteriors(model, self._running)
-        self._told = Told(num_envs, model.labels)
+        self._told = Told(num_envs, model.kind)
         self._before = np.zeros(num_envs)  # potential that was paid for
         self._usual_length: int | None = None
 
     @property
-    def log_probs(self) -> np.ndarray:
-        """Log-probabilities of the labels, given all of each running episode: ``(n, labels)``.
+    def beliefs(self) -> np.ndarray:
+        """What is believed of the labels, given all of each running episode: ``(n, P)``.
 
+        Log-probabilities of classes, or the numbers of a density, as `RewardModel.kind` has them.
         Where an episode has ended and none has begun, those of its end.
         """
         if not self.tracked:
@@ -69,11 +71,23 @@ class Collector:
         found = self._posteriors.of_all()
         if found is None:
             return np.tile(self.model.log_prior(), (self.num_envs, 1))
-        return np.asarray(log_mean_exp(np, found.cpu().numpy()))
+        return self.model.kind.mixture(found)
+
+    @property
+    def log_probs(self) -> np.ndarray:
+        """The same, for labels that are classes: log-probabilities, shape ``(n, labels)``."""
+        if not isinstance(self.model.kind, Classes):
+            raise UserError("continuous labels have no log_probs: see beliefs and predictions")
+        return self.beliefs
+
+    @property
+    def predictions(self) -> np.ndarray:
+        """What environments that ask are told: logits of classes, means of numbers."""
+        return self.model.kind.predictions(self.beliefs)
 
     @property
     def labels(self) -> np.ndarray:
-        """Labels of the running episodes, -1 where none was told yet."""
+        """Labels of the running episodes; -1, or NaN of numbers, where none was told yet."""
         return self._told.values.copy()
 
     # --- the two calls ---
@@ -83,13 +97,15 @@ class Collector:
 
         Args:
             observations: of all environments, ``(n, ...)``; others than ``which`` are not read.
-            labels: of all environments; None for one that is not told yet, or -1 in an array.
+            labels: of all environments; None for one that is not told yet, or -1 in an array (NaN
+                of numbers). Not read where labels move: the first is told with the first step.
             which: of the environments, as a mask; all if left out.
         """
         begins = self._mask("which", which)
         if not begins.any():
             return
         parts = to_parts(self.model.parts, observations, (self.num_envs,), begins)
+        labels = None if self.model.kind.moves else labels
         self._told.values = self._told.after(labels, begins, begins=True)
         self._running.lengths[begins] = 0
         self._before[begins] = 0.0
@@ -105,7 +121,8 @@ class Collector:
         Args:
             observations: what it led to, ``(n, ...)``; where an episode ends, its last one.
             ended: whether it does, terminated or truncated.
-            labels: as they are told, None for one that is not, or -1 in an array.
+            labels: as they are told, None for one that is not, or -1 in an array (NaN of numbers).
+                Where they move, of the observations before these.
             which: environments that took an action, as a mask; all if left out.
 
         Returns:
@@ -121,27 +138,37 @@ class Collector:
         parts = to_parts(self.model.parts, observations, (self.num_envs,), acted)
         told = self._told.after(labels, acted)
         paid = is_paid(self.pay, acted, ended)
-        self._require_told(told, paid | ended)
+        self._require_told(told, acted if self.model.kind.moves else paid | ended)
         if self.pay == "steps" and not self.model.settings.varying_length:
             self._require_one_length(self._running.lengths[ended])
         self._told.values = told
-        self._running.write(parts, acted)
-        if self.tracked:
-            self._posteriors.read(parts, acted)
-        if paid.any():
-            rewards[paid] = self._paid(paid, ended)
+        if self.model.kind.moves:  # what was seen before the action is what has a label
+            self._running.label(told, acted)
+            if paid.any():
+                rewards[paid] = self._paid(paid, ended)
+            self._take_in(parts, acted & ~ended)
+        else:
+            self._take_in(parts, acted)
+            if paid.any():
+                rewards[paid] = self._paid(paid, ended)
         if ended.any():
             self._hand_over(ended)
         return rewards
 
+    def _take_in(self, parts: Parts, rows: np.ndarray) -> None:
+        if rows.any():
+            self._running.write(parts, rows)
+            if self.tracked:
+                self._posteriors.read(parts, rows)
+
     def _paid(self, paid: np.ndarray, ended: np.ndarray) -> np.ndarray:
         labels = self._told.values
         if self.tracked:
-            log_probs = self._posteriors.of(paid)
+            beliefs = self._posteriors.of(paid)
         else:
-            log_probs = self.model.judge.judge(self._running.batch(paid, labels))
+            beliefs = self.model.judge.judge(self._running.batch(paid, labels))
         seen = {name: array[paid] for name, array in self._running.newest().items()}
-        potential = self.model.potential(log_probs, labels[paid], seen)
+        potential = self.model.potential(beliefs, labels[paid], seen)
         due = payments(self.pay, potential, self._before[paid], ended[paid])
         self._before[paid] = potential
         return due
@@ -149,7 +176,8 @@ class Collector:
     def _hand_over(self, ended: np.ndarray) -> None:
         """Whole episodes go to the model; their environments have none until they begin anew."""
         batch = self._running.batch(ended, self._told.values)
-        self.take(one_after_the_other(batch), batch.lengths, batch.labels)
+        seen, labels = one_after_the_other(batch, self.model.kind.moves)
+        self.take(seen, batch.lengths, labels)
         self._running.lengths[ended] = 0
 
     # --- what is refused ---
@@ -167,10 +195,12 @@ class Collector:
         self._usual_length = usual
 
     def _require_told(self, told: np.ndarray, rows: np.ndarray) -> None:
-        missing = rows & (told == NOT_TOLD)
+        moves = self.model.kind.moves
+        missing = rows & ~self.model.kind.is_told(told)
         if missing.any():
-            every_step = self.pay in ("differences", "steps")
-            when = "with its first step" if every_step else "at the end of its episode"
+            when = "at the end of its episode"
+            if moves or self.pay in ("differences", "steps"):
+                when = "with a step" if moves else "with its first step"
             raise UserError(f"environment {int(missing.argmax())} told no label {when}")
 
     def _mask(self, name: str, given: Any) -> np.ndarray:

@@ -21,6 +21,7 @@ from irrl.nn.models import (
     tensors_of,
     to_arrays,
 )
+from irrl.reward_model.kinds import Kind
 from irrl.reward_model.networks import default_discriminator
 from irrl.reward_model.normalise import Features
 from irrl.reward_model.settings import Settings
@@ -33,14 +34,15 @@ Make = nn.Module | Callable[[], nn.Module] | None
 class Discriminator(nn.Module):
     """q(y | observations), as the mixture of one or more members.
 
-    Log-probabilities have the shape ``(N, T, B, K)``: members, steps, episodes, labels.
+    Beliefs have the shape ``(N, T, B, P)``: members, steps, episodes, and what the kind of labels
+    has: log-probabilities of classes, or the numbers of a density.
     """
 
     def __init__(
-        self, parts: Mapping[str, Part], labels: int, settings: Settings, own: Make = None
+        self, parts: Mapping[str, Part], kind: Kind, settings: Settings, own: Make = None
     ) -> None:
         super().__init__()
-        self.parts, self.labels, self.settings = dict(parts), labels, settings
+        self.parts, self.kind, self.settings = dict(parts), kind, settings
         self.is_own = own is not None
         self.device = choose_device(settings.device)
         with self.own_chance(settings.seed):
@@ -66,7 +68,7 @@ class Discriminator(nn.Module):
         if own is None:
             judge = str(settings.judge)
             return default_discriminator(
-                self.features, self.labels, judge, settings.core, settings.width
+                self.features, self.kind.outputs, judge, settings.core, settings.width
             )
         if isinstance(own, nn.Module):
             if settings.ensemble != 1:
@@ -94,10 +96,11 @@ class Discriminator(nn.Module):
             failing = "cannot read observations of shape (T, B, ...)"
             with _whatever_it_does(failing), torch.enable_grad():
                 logits = self._logits(member, self.to_tensors(blank))
-            if _said(logits) != (2, 3, self.labels):
+            outputs = self.kind.outputs
+            if _said(logits) != (2, 3, outputs):
                 raise UserError(
                     "discriminator must map observations (T, B, ...) to logits (T, B, "
-                    f"{self.labels}): got {_said(logits)} where {(2, 3, self.labels)} was expected"
+                    f"{outputs}): got {_said(logits)} where {(2, 3, outputs)} was expected"
                 )
             if not logits.requires_grad:
                 raise UserError("discriminator has no parameter with a gradient: it cannot learn")
@@ -107,12 +110,12 @@ class Discriminator(nn.Module):
     def _check_steps(self, blank: Parts) -> None:
         with _whatever_it_does("cannot read step by step, with initial_state(n) and step"):
             states = self.initial_states(3)
-            log_probs, after = self.step(blank, states)
+            beliefs, after = self.step(blank, states)
             shapes = pytree.tree_map(_said, [states, after])
-        if _said(log_probs) != (len(self.members), 3, self.labels) or shapes[0] != shapes[1]:
+        if _said(beliefs) != (len(self.members), 3, self.kind.outputs) or shapes[0] != shapes[1]:
             raise UserError(
-                f"discriminator.step must give logits (B, {self.labels}) and a state like the one "
-                "it was given"
+                f"discriminator.step must give logits (B, {self.kind.outputs}) and a state like "
+                "the one it was given"
             )
         if any(_said(state)[:1] != (3,) for state in pytree.tree_leaves(states)):
             raise UserError(
@@ -142,20 +145,27 @@ class Discriminator(nn.Module):
         return shown[WHOLE] if set(shown) == {WHOLE} else shown
 
     def forward(self, observations: dict[str, Tensor]) -> Tensor:
-        """Log-probabilities of observations, shape ``(T, B, ...)``, after each of them."""
+        """Beliefs after each of some observations, shape ``(T, B, ...)``."""
         logits = torch.stack([self._logits(member, observations) for member in self.members])
-        return torch.log_softmax(logits.float(), dim=-1)
+        return self.kind.normalised(logits)
 
     @torch.no_grad()
     def judge(self, batch: Batch) -> Tensor:
-        """Log-probabilities after the last observation of each episode, shape ``(N, B, K)``."""
+        """Beliefs after the last observation of each episode, shape ``(N, B, P)``."""
         observations = self.to_tensors(batch.observations)
         lengths = torch.from_numpy(batch.lengths).to(self.device)
         if self.settings.judge == "trajectory":
-            log_probs = self(observations)
-            return torch.stack([at_last_step(member, lengths) for member in log_probs])
+            beliefs = self(observations)
+            return torch.stack([at_last_step(member, lengths) for member in beliefs])
         last = {name: at_last_step(x, lengths)[None] for name, x in observations.items()}
         return self(last)[:, 0]
+
+    def judge_steps(self, episode: Parts) -> Tensor:
+        """Beliefs ``(N, T, P)`` after each observation: of all so far, or of that one alone."""
+        tensors = self.to_tensors(episode)
+        if self.settings.judge == "trajectory":
+            return self({name: x[:, None] for name, x in tensors.items()})[:, :, 0]
+        return self({name: x[None] for name, x in tensors.items()})[:, 0]
 
     # --- judging step by step ---
 
@@ -173,25 +183,23 @@ class Discriminator(nn.Module):
 
     @torch.no_grad()
     def step(self, observations: Parts, states: list[Any]) -> tuple[Tensor, list[Any]]:
-        """Log-probabilities ``(N, B, K)`` after one more observation ``(B, ...)``, new states."""
+        """Beliefs ``(N, B, P)`` after one more observation ``(B, ...)``, and new states."""
         shown = self._shown(self.to_tensors(observations))
         found = [member.step(shown, s) for member, s in zip(self._by_step(), states, strict=True)]
         logits = torch.stack([logits for logits, _ in found])
-        return torch.log_softmax(logits.float(), dim=-1), [state for _, state in found]
+        return self.kind.normalised(logits), [state for _, state in found]
 
     # --- learning ---
 
     def learn(self, batch: Batch) -> float:
-        """One step of Adam on the cross-entropy of a batch, after all steps or the last."""
+        """One step of Adam on the losses of a batch, after all steps or the last."""
         labels = torch.from_numpy(batch.labels).to(self.device)
         lengths = torch.from_numpy(batch.lengths).to(self.device)
         observations = self.to_tensors(batch.observations)
         if self.settings.judge == "final":
             observations = {n: at_last_step(x, lengths)[None] for n, x in observations.items()}
             lengths = torch.ones_like(lengths)
-        log_probs = self(observations)
-        picked = labels.expand(log_probs.shape[:-1])[..., None]
-        losses = -log_probs.gather(-1, picked)[..., 0]
+        losses = self.kind.losses(self(observations), labels)
         taken = steps_taken(losses.shape[1], lengths).expand(losses.shape)
         loss = mean_over_taken(losses, taken) * len(self.members)
         self.optimiser.zero_grad(set_to_none=True)

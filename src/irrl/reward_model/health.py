@@ -5,9 +5,11 @@ import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
-from irrl.diagnostics import discriminator_health
-from irrl.ensembles import log_mean_exp
+from irrl.diagnostics import density_health, discriminator_health
+from irrl.reward_model.classes import Classes
+from irrl.reward_model.numbers import Numbers
 from irrl.reward_model.store import Batch, EpisodeStore
 from irrl.rewards import reward as find_reward
 
@@ -24,29 +26,41 @@ def health_of_model(model: "RewardModel") -> tuple[dict[str, float], str | None]
     if not len(store):
         return {}, None
     newest = store.episodes(_newest(store, LOOKED_AT))
+    firsts = newest._replace(lengths=np.ones_like(newest.lengths))
     learned = _as_old_as_held_out(model)
     with model.discriminator.own_chance(model.settings.seed):
-        log_probs = _mixture(model, newest)
-        first = _mixture(model, newest._replace(lengths=np.ones_like(newest.lengths)))
-        found = health_of(model, log_probs, newest.labels)
-        right = int((first.argmax(axis=1) == newest.labels).sum())
-        found["first_observation_accuracy_percent"] = 100.0 * right / len(newest.labels)
-        if len(learned.labels):
-            known = _mixture(model, learned).argmax(axis=1) == learned.labels
-            found["train_discriminator_accuracy_percent"] = 100.0 * float(known.mean())
-    return found, _leak(model, right, len(newest.labels))
+        found = health_of(model, _mixture(model, newest), last_labels(model, newest))
+        name, first = _score(model, firsts)
+        found[f"first_observation_{name}"] = first
+        if len(learned.lengths):
+            found[f"train_discriminator_{name}"] = _score(model, learned)[1]
+    if isinstance(model.kind, Numbers):
+        return found, None
+    return found, _leak(model, round(first * len(newest.lengths) / 100.0), len(newest.lengths))
 
 
-def health_of(model: "RewardModel", log_probs: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Health by given posteriors, log-probabilities ``(n, labels)``; n_skills among it."""
-    reward_fn = model.reward_fn
+def health_of(model: "RewardModel", beliefs: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """Health by given beliefs, shape ``(n, P)``; n_skills among that of classes."""
+    kind = model.kind
+    if isinstance(kind, Numbers):
+        tensors = torch.from_numpy(beliefs), torch.from_numpy(labels)
+        rewards = kind.pay(tensors[0][None], tensors[1]).numpy()
+        return density_health(kind.density(tensors[0]), labels, kind.prior_density, rewards)
+    reward_fn = kind.reward_fn
     if reward_fn.needs_ensemble:  # what it pays for the mixture, without the bonus
         reward_fn = find_reward("clipped-log", validate=False)
     log_prior = model.log_prior()
-    log_q = log_probs[np.arange(len(labels)), labels]
+    log_q = beliefs[np.arange(len(labels)), labels]
     bits = float((log_q - log_prior[labels]).mean()) / math.log(2.0)
-    health = discriminator_health(log_probs, labels, reward_fn, log_prior)
+    health = discriminator_health(beliefs, labels, reward_fn, log_prior)
     return {"n_skills": 2.0**bits, **health}
+
+
+def last_labels(model: "RewardModel", batch: Batch) -> np.ndarray:
+    """Labels at the ends of episodes, shape ``(B, ...)``."""
+    if not model.kind.moves:
+        return batch.labels
+    return batch.labels[batch.lengths - 1, np.arange(len(batch.lengths))]
 
 
 def warn(said: str) -> None:
@@ -62,7 +76,16 @@ def _as_old_as_held_out(model: "RewardModel") -> Batch:
 
 
 def _mixture(model: "RewardModel", batch: Batch) -> np.ndarray:
-    return np.asarray(log_mean_exp(np, model.discriminator.judge(batch).cpu().numpy()))
+    return model.kind.mixture(model.discriminator.judge(batch))
+
+
+def _score(model: "RewardModel", batch: Batch) -> tuple[str, float]:
+    """How often labels are told, or how far they are missed, and the name of that."""
+    beliefs, labels = _mixture(model, batch), last_labels(model, batch)
+    if isinstance(model.kind, Classes):
+        right = beliefs.argmax(axis=1) == labels
+        return "accuracy_percent", 100.0 * int(right.sum()) / len(labels)
+    return "squared_error", float(model.kind.squared_errors(beliefs, labels).mean())
 
 
 def _leak(model: "RewardModel", right: int, n: int) -> str | None:

@@ -21,16 +21,19 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from irrl.ensembles import disagreement, log_mean_exp
+from irrl.densities import Density
 from irrl.errors import UserError
 from irrl.nn.models import Arrays
 from irrl.reward_model import saving
+from irrl.reward_model.alike import accepted_oracle
+from irrl.reward_model.continuous import Continuous
 from irrl.reward_model.discriminator import Discriminator, Make, frozen
 from irrl.reward_model.health import LOOKED_AT, health_of, health_of_model, warn
-from irrl.reward_model.labels import log_prior_of, require_in_range
+from irrl.reward_model.kinds import kind_of
+from irrl.reward_model.numbers import Numbers
 from irrl.reward_model.payment import payments_of_episode
 from irrl.reward_model.settings import Settings
-from irrl.reward_model.spaces import Part, Parts, as_parts, length_of, said_parts, to_parts
+from irrl.reward_model.spaces import Part, Parts, as_parts, length_of, to_parts
 from irrl.reward_model.store import Batch, EpisodeStore, first_and_last
 from irrl.reward_model.visits import make_visits, visits_bonus
 
@@ -40,10 +43,12 @@ class RewardModel:
 
     Args:
         observation_space: of what it judges (Gymnasium): vectors, images, categories, dictionaries.
-        labels: how many there are.
+        labels: how many there are, or an `irrl.Continuous` for labels that are numbers.
         discriminator: one of your own: a `torch.nn.Module` that maps observations ``(T, B, ...)``
             to logits or log-probabilities ``(T, B, labels)``, or a function that makes one. Those
-            at step t may depend on observations up to t only; what follows may be padding.
+            at step t may depend on observations up to t only; what follows may be padding. For D
+            numbers it gives D means and D log standard deviations, both in prior standard
+            deviations, or logits of D times as many bins.
         oracle: another reward model, whose frozen discriminator pays in place of the learned one.
         **settings: see `Settings`.
 
@@ -62,52 +67,31 @@ class RewardModel:
     def __init__(
         self,
         observation_space: spaces.Space[Any] | Mapping[str, Part],
-        labels: int,
+        labels: int | Continuous,
         discriminator: Make = None,
         oracle: "RewardModel | None" = None,
         **settings: Any,
     ) -> None:
-        if isinstance(labels, bool) or not isinstance(labels, int | np.integer) or labels < 2:
-            raise UserError(f"labels must be a whole number, at least 2, got {labels!r}")
         self.parts = as_parts(observation_space)
-        self.labels = int(labels)
+        if isinstance(labels, Continuous):
+            settings = {"reward": "ball", **settings}
         self.settings = Settings.from_json(settings)
-        if not isinstance(self.settings.prior, str) and len(self.settings.prior) != labels:
-            raise UserError(
-                f"prior must have a probability for each of {labels} labels, got "
-                f"{len(self.settings.prior)}"
-            )
-        self.discriminator = Discriminator(self.parts, labels, self.settings, discriminator)
-        self.oracle = None if oracle is None else self._accept_oracle(oracle)
-        self.reward_fn = self.settings.reward_fn(validate=False)
-        self.store = EpisodeStore(self.parts, self.settings.store or 1)
-        self.held_out = EpisodeStore(self.parts, LOOKED_AT)
+        self.kind = kind_of(labels, self.settings)
+        self.labels = self.kind.labels
+        self.discriminator = Discriminator(self.parts, self.kind, self.settings, discriminator)
+        self.oracle = None if oracle is None else frozen(accepted_oracle(self, oracle))
+        self.store = self.make_store(self.settings.store or 1)
+        self.held_out = self.make_store(LOOKED_AT)
         self.visits = make_visits(self.parts, self.settings)
-        self.label_counts = np.zeros(labels, np.int64)
+        self.label_counts = np.zeros(self.kind.counts_size, np.int64)
         self.updates = 0
         self.new = (0, 0)  # episodes and states that it has not learned from yet
         self.revision = 0  # of the discriminator in this process: what was read with another is old
         self._told_of_leak = False
 
-    def _accept_oracle(self, oracle: "RewardModel") -> Discriminator:
-        if not isinstance(oracle, RewardModel):
-            raise UserError(f"oracle must be a RewardModel, got {type(oracle).__name__}")
-        self.require_like(oracle.parts, oracle.labels, "the oracle")
-        if oracle.settings.judge != self.settings.judge:
-            raise UserError(
-                f"the oracle judges {oracle.settings.judge!r}, this model {self.settings.judge!r}"
-            )
-        return frozen(oracle.discriminator)
-
-    def require_like(self, parts: Mapping[str, Part], labels: int, whose: str) -> None:
-        """Raise unless something is for the same observations and labels."""
-        if dict(parts) != self.parts:
-            raise UserError(
-                f"{whose} is of another observation space: {said_parts(parts)}, expected "
-                f"{said_parts(self.parts)}"
-            )
-        if labels != self.labels:
-            raise UserError(f"{whose} has {labels} labels, expected {self.labels}")
+    def make_store(self, capacity: int) -> EpisodeStore:
+        """An empty store for episodes such as this model learns from."""
+        return EpisodeStore(self.parts, capacity, self.kind.nothing(0), self.kind.moves)
 
     # --- the prior and the reward ---
 
@@ -122,18 +106,17 @@ class RewardModel:
         return self.discriminator if self.oracle is None else self.oracle
 
     def log_prior(self) -> np.ndarray:
-        """Shape ``(labels,)``."""
-        return log_prior_of(self.settings.prior, self.label_counts)
+        """What is believed before anything was seen: of classes log-probabilities."""
+        return self.kind.prior(self.label_counts)
 
-    def potential(self, log_probs: Tensor, labels: np.ndarray, seen: Parts) -> np.ndarray:
-        """Rewards ``(n,)`` of members' posteriors ``(N, n, K)``, and of what was seen last."""
+    def potential(self, beliefs: Tensor, labels: np.ndarray, seen: Parts) -> np.ndarray:
+        """Rewards ``(n,)`` of members' beliefs ``(N, n, P)``, and of what was seen last."""
         if self.episodes < self.settings.warm_up:
-            return np.zeros(labels.shape)
-        device = log_probs.device
-        y, log_prior = (torch.from_numpy(a).to(device) for a in (labels, self.log_prior()))
-        rewards = self.reward_fn(log_probs, y, log_prior, ensemble=True)
+            return np.zeros(len(labels))
+        y = torch.from_numpy(labels).to(beliefs.device)
+        rewards = self.kind.rewards(beliefs, y, self.label_counts)
         if self.settings.bonus and self.visits is None:
-            rewards = rewards + self.settings.bonus * disagreement(log_probs, validate=False)
+            rewards = rewards + self.settings.bonus * self.kind.disagreement(beliefs)
         found = rewards.cpu().numpy().astype(float)
         if self.visits is not None:
             found += self.settings.bonus * visits_bonus(self.visits.of(seen))
@@ -142,59 +125,76 @@ class RewardModel:
         return found
 
     @torch.no_grad()
-    def rewards(self, observations: Any, label: int) -> np.ndarray:
+    def rewards(self, observations: Any, label: Any) -> np.ndarray:
         """What each action of a whole episode is paid.
 
         Args:
             observations: of the episode, the first and the last included: ``(T + 1, ...)``, or a
                 dictionary of such arrays.
-            label: of the episode.
+            label: of the episode; where labels move, those of all observations but the last.
 
         Returns:
             Payments of the T actions.
         """
-        parts, length = self._episode(observations)
-        self.require_labels(np.array([label]))
-        labels = np.full(length, label, np.int64)
-        potentials = self.potential(self._judge_steps(parts), labels, parts)
+        parts, labels, length = self._labelled(observations, label)
+        labels = labels if self.kind.moves else np.repeat(labels, length, axis=0)
+        potentials = self.potential(self.judge.judge_steps(parts), labels, parts)
+        if self.kind.moves:  # an action is paid for what was seen before it
+            potentials = np.concatenate([[0.0], potentials])
         return payments_of_episode(self.settings.pay, potentials)
 
     @torch.no_grad()
+    def beliefs(self, observations: Any) -> np.ndarray:
+        """What is believed after each observation of an episode: ``(T, P)``."""
+        return self.kind.mixture(self.judge.judge_steps(self._episode(observations)[0]))
+
     def log_probs(self, observations: Any) -> np.ndarray:
         """Log-probabilities of the labels after each observation of an episode: ``(T, labels)``."""
-        parts, _ = self._episode(observations)
-        return np.asarray(log_mean_exp(np, self._judge_steps(parts).cpu().numpy()))
+        if isinstance(self.labels, Continuous):
+            raise UserError("continuous labels have no log_probs: see density and predict")
+        return self.beliefs(observations)
 
-    def _judge_steps(self, parts: Parts) -> Tensor:
-        """After each observation: of a trajectory of all so far, else of that one alone."""
-        tensors = self.judge.to_tensors(parts)
-        if self.settings.judge == "trajectory":
-            found: Tensor = self.judge({name: x[:, None] for name, x in tensors.items()})
-            return found[:, :, 0]
-        found = self.judge({name: x[None] for name, x in tensors.items()})
-        return found[:, 0]
+    def density(self, observations: Any) -> Density:
+        """The density of a continuous label after each observation of an episode, in PyTorch."""
+        if not isinstance(self.kind, Numbers):
+            raise UserError("labels that are classes have no density: see log_probs")
+        return self.kind.density(torch.from_numpy(self.beliefs(observations)))
+
+    def predict(self, observations: Any) -> np.ndarray:
+        """What is predicted after each observation: means of numbers, logits of classes."""
+        return self.kind.predictions(self.beliefs(observations))
 
     def _episode(self, observations: Any) -> tuple[Parts, int]:
         length = length_of(self.parts, observations)
         return to_parts(self.parts, observations, (length,), axis="step"), length
 
-    def require_labels(self, labels: np.ndarray) -> None:
-        """Raise unless labels are whole numbers in range."""
-        require_in_range(labels, self.labels)
+    def _labelled(self, observations: Any, label: Any) -> tuple[Parts, np.ndarray, int]:
+        """Observations that there are labels for, those labels, and how many steps there are."""
+        parts, length = self._episode(observations)
+        labels = self.kind.one(label)
+        if self.kind.moves:
+            if len(labels) != length - 1:
+                raise UserError(
+                    f"label must have one for each of {length - 1} actions, got {len(labels)}"
+                )
+            parts, length = {name: array[:-1] for name, array in parts.items()}, length - 1
+        return parts, labels, length
 
     # --- learning ---
 
-    def add(self, observations: Any, label: int) -> None:
+    def add(self, observations: Any, label: Any) -> None:
         """Take in a whole episode, with its first and its last observation."""
-        parts, length = self._episode(observations)
-        if length < 2:
+        parts, labels, length = self._labelled(observations, label)
+        if length + self.kind.moves < 2:
             raise UserError("an episode must have its first and its last observation, got one")
-        self.add_many(parts, np.array([length]), np.array([label]))
+        self.add_many(parts, np.array([length]), labels)
 
     def add_many(self, observations: Parts, lengths: np.ndarray, labels: np.ndarray) -> None:
-        """Take in episodes that lie one after the other in arrays by part."""
-        self.require_labels(labels)
-        labels = labels.astype(np.int64, copy=False)
+        """Take in episodes that lie one after the other in arrays by part.
+
+        Where labels move, they lie so too, and the last observations, which have none, are absent.
+        """
+        labels = self.kind.accept(labels)
         if self.settings.judge == "final":  # the first one is kept to see whether it tells
             observations, lengths = first_and_last(observations, lengths)
         judged = slice(1, None, 2) if self.settings.judge == "final" else slice(None)
@@ -203,14 +203,14 @@ class RewardModel:
         if self.visits is not None:
             self.visits.add(seen)
         random = np.random.default_rng([self.settings.seed, 1, self.episodes])
-        held_out = random.random(len(labels)) < self.settings.held_out
+        held_out = random.random(len(lengths)) < self.settings.held_out
         for store, chosen in ((self.store, ~held_out), (self.held_out, held_out)):
             if chosen.any():
                 rows = np.repeat(chosen, lengths)
                 kept = {name: array[rows] for name, array in observations.items()}
-                store.add(kept, lengths[chosen], labels[chosen])
-        self.label_counts += np.bincount(labels, minlength=self.labels)
-        self.new = (self.new[0] + len(labels), self.new[1] + int(lengths.sum()))
+                store.add(kept, lengths[chosen], labels[rows if self.kind.moves else chosen])
+        self.label_counts += self.kind.counts(labels, len(lengths))
+        self.new = (self.new[0] + len(lengths), self.new[1] + int(lengths.sum()))
 
     @property
     def batches_due(self) -> float:
@@ -250,9 +250,9 @@ class RewardModel:
     def health(self) -> dict[str, float]:
         """How the discriminator is doing on episodes that it never learned from.
 
-        Beside the numbers of `irrl.diagnostics.discriminator_health`: ``n_skills`` (Eq. 9),
-        accuracy on episodes it did learn from, by which overfitting shows, and accuracy on first
-        observations, which is above chance where observations give the label away.
+        Beside the numbers of `irrl.diagnostics.discriminator_health` (`density_health`): n_skills
+        (Eq. 9) of classes, accuracy (squared error) on episodes it did learn from, by which
+        overfitting shows, and on first observations, which may give the label away.
         """
         found, said = health_of_model(self)
         if said and not self._told_of_leak:
@@ -260,9 +260,9 @@ class RewardModel:
             warn(said)
         return found
 
-    def health_of(self, log_probs: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-        """Health by given posteriors, log-probabilities ``(n, labels)``; n_skills among it."""
-        return health_of(self, log_probs, labels)
+    def health_of(self, beliefs: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+        """Health by given beliefs, shape ``(n, P)``; n_skills among that of classes."""
+        return health_of(self, beliefs, labels)
 
     # --- to and from files ---
 

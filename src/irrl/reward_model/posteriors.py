@@ -14,7 +14,7 @@ from irrl.reward_model.spaces import Parts
 
 
 class Posteriors:
-    """Log-probabilities of the labels for each running episode, of each member of an ensemble.
+    """What is believed of the labels of each running episode, by each member of an ensemble.
 
     A discriminator that reads steps goes on from its state; when it has learned, it reads all
     running episodes again from their beginnings, since its old states are those of another one.
@@ -24,12 +24,12 @@ class Posteriors:
         self.model, self.running = model, running
         self.num_envs = len(running.lengths)
         self._states: list[Any] | None = None
-        self._log_probs: Tensor | None = None  # (N, n, K)
+        self._beliefs: Tensor | None = None  # (N, n, P)
         self._read_with = -1  # revision of the model that they are of
 
     def read(self, parts: Parts, rows: np.ndarray, begins: bool = False) -> None:
         """Take in what was just written: one more observation of some environments."""
-        if self._log_probs is None or self._read_with != self.model.revision:
+        if self._beliefs is None or self._read_with != self.model.revision:
             self._read_anew()
         elif self.model.settings.judge != "trajectory":
             self._keep(self._of_states(parts), rows)
@@ -42,17 +42,16 @@ class Posteriors:
             self._read_step(parts, rows)
 
     def of_all(self) -> Tensor | None:
-        """Shape ``(N, n, K)``, by the discriminator as it is now; None before the first episode."""
-        if self._log_probs is not None and self._read_with != self.model.revision:
+        """Shape ``(N, n, P)``, by the discriminator as it is now; None before the first episode."""
+        if self._beliefs is not None and self._read_with != self.model.revision:
             self._read_anew()
-        return self._log_probs
+        return self._beliefs
 
     def of(self, rows: np.ndarray) -> Tensor:
         """Those of some environments, which have just been read."""
-        assert self._log_probs is not None
-        if rows.all():
-            return self._log_probs
-        return self._log_probs[:, torch.from_numpy(rows).to(self._log_probs.device)]
+        beliefs = self.of_all()
+        assert beliefs is not None
+        return beliefs if rows.all() else beliefs[:, torch.from_numpy(rows).to(beliefs.device)]
 
     def _read_anew(self) -> None:
         self._read_with = self.model.revision
@@ -66,8 +65,7 @@ class Posteriors:
         else:
             self._states = self.model.judge.initial_states(self.num_envs)
             for t in range(int(self.running.lengths.max())):
-                parts = {name: array[t] for name, array in self.running.seen.items()}
-                self._read_step(parts, self.running.lengths > t)
+                self._read_step(self.running.at(t), self.running.lengths > t)
 
     @torch.no_grad()
     def _of_states(self, parts: Parts) -> Tensor:
@@ -89,12 +87,12 @@ class Posteriors:
 
     def _keep(self, new: Tensor, rows: np.ndarray) -> None:
         if rows.all():
-            self._log_probs = new
+            self._beliefs = new
             return
         prior = torch.from_numpy(self.model.log_prior()).to(new.device)
-        old = prior if self._log_probs is None else self._log_probs
+        old = prior if self._beliefs is None else self._beliefs
         mask = torch.from_numpy(rows).to(new.device)
-        self._log_probs = torch.where(mask[None, :, None], new, old)
+        self._beliefs = torch.where(mask[None, :, None], new, old)
 
 
 def _where(rows: np.ndarray, new: Sequence[Any], old: Sequence[Any]) -> list[Any]:

@@ -11,6 +11,8 @@ from safetensors.numpy import save as to_safetensors
 
 from irrl.errors import UserError
 from irrl.nn.models import Arrays
+from irrl.reward_model import kinds
+from irrl.reward_model.alike import require_alike
 from irrl.reward_model.discriminator import Discriminator, Make
 from irrl.reward_model.spaces import from_json, to_json
 from irrl.reward_model.store import EpisodeStore
@@ -45,7 +47,7 @@ def to_checkpoint(model: "RewardModel", store: bool = True) -> tuple[Arrays, dic
         arrays |= {f"oracle.{name}": array for name, array in oracle.to_arrays(False).items()}
     return arrays, {
         "parts": to_json(model.parts),
-        "labels": model.labels,
+        "labels": kinds.to_json(model.labels),
         "settings": model.settings.to_json(),
         "own": model.discriminator.is_own,
         "oracle": oracle and {"settings": oracle.settings.to_json(), "own": oracle.is_own},
@@ -97,7 +99,7 @@ def load(
     """A reward model from a file, with modules of the user's given again."""
     arrays, state = read(path)
     try:
-        parts, labels = from_json(state["parts"]), state["labels"]
+        parts, labels = from_json(state["parts"]), kinds.from_json(state["labels"])
         its_oracle = state["oracle"]
         if state["own"] and discriminator is None:
             raise UserError("it has a discriminator of its own: give that module again")
@@ -143,7 +145,8 @@ def restore(model: "RewardModel", arrays: Arrays, state: Mapping[str, Any]) -> N
 
 
 def _require_alike(model: "RewardModel", state: Mapping[str, Any]) -> None:
-    model.require_like(from_json(state["parts"]), state["labels"], "the saved reward model")
+    labels = kinds.from_json(state["labels"])
+    require_alike(model, from_json(state["parts"]), labels, "the saved reward model")
     judge, its = model.settings.judge, state["settings"]["judge"]
     if judge != its:
         raise UserError(f"the saved reward model judges {its!r}, this one {judge!r}")
@@ -158,7 +161,7 @@ def _require_alike(model: "RewardModel", state: Mapping[str, Any]) -> None:
 
 def _label_counts(model: "RewardModel", arrays: Arrays) -> np.ndarray:
     counts = arrays["label_counts"]
-    if counts.shape != (model.labels,) or counts.dtype != np.int64 or (counts < 0).any():
+    if counts.shape != (model.kind.counts_size,) or counts.dtype != np.int64 or (counts < 0).any():
         raise UserError("the saved reward model is damaged: its label_counts do not fit")
     return counts.copy()
 
@@ -171,11 +174,13 @@ def _visits(model: "RewardModel", arrays: Arrays) -> Visits | None:
 
 
 def _store(model: "RewardModel", name: str, arrays: Arrays | None) -> EpisodeStore:
-    made = EpisodeStore(model.parts, getattr(model, name).capacity)
+    made = model.make_store(getattr(model, name).capacity)
     if arrays is not None:
         made.restore(_below(f"{name}.", arrays))
-        if len(made) and not 0 <= made.labels.min() <= made.labels.max() < model.labels:
-            raise UserError("stored episodes are damaged: a label is out of range")
+        try:
+            model.kind.accept(made.labels)
+        except UserError as error:
+            raise UserError(f"stored episodes are damaged: {error}") from None
     return made
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from irrl.density_rewards import DENSITY_REWARDS
 from irrl.errors import UserError, unknown_name
 from irrl.reward_model.networks import CORES
 from irrl.reward_model.normalise import PIXELS
-from irrl.rewards import Reward
+from irrl.rewards import REWARDS, Reward
 from irrl.rewards import reward as find_reward
 
 MODES = ("labels", "skills")
@@ -39,8 +40,11 @@ class Settings:
         pay: at the ``"end"``, as ``"differences"`` of the reward from step to step, whose sum is
             the end's, or at all ``"steps"``, as DIAYN does; ``"environment"`` leaves paying to it,
             for a comparison: the discriminator learns and only watches.
-        reward: a name of `irrl.REWARDS`, or ``"module:function"``.
-        prior: of the labels: ``"uniform"``, ``"counted"``, or a probability for each.
+        reward: a name of `irrl.REWARDS`, or ``"module:function"``; for continuous labels one of
+            `irrl.DENSITY_REWARDS`, ``"ball"`` if none is given.
+        epsilon: for ``"ball"``: half the side of the box around a label, in prior standard
+            deviations; 0.25 if left open.
+        prior: of labels that are classes: ``"uniform"``, ``"counted"``, or a probability for each.
         ensemble: number of discriminators, read as their mixture; 2 for ``"disdain"``.
         bonus: weight of what is added to any reward, for exploration.
         bonus_for: ``"disagreement"`` of the ensemble, or ``"visits"``: one over the root of how
@@ -76,6 +80,7 @@ class Settings:
     judge: str | None = None
     pay: str = "end"
     reward: str = "clipped-linear"
+    epsilon: float | None = None
     prior: str | tuple[float, ...] = "uniform"
     ensemble: int | None = None
     bonus: float = 0.0
@@ -126,6 +131,8 @@ class Settings:
         )
         if self.bucket is not None:
             self._require("bucket", lambda v: 0 < v < np.inf, "positive")
+        if self.epsilon is not None:
+            self._require("epsilon", lambda v: 0 < v <= 1e6, "a positive number")
         self._require("learning_rate", lambda v: 0 < v < np.inf, "positive")
         self._require("held_out", lambda v: 0 <= v < 1, "at least 0 and below 1")
         for name in ("normalise", "varying_length"):
@@ -155,7 +162,13 @@ class Settings:
 
     @property
     def _must_disagree(self) -> bool:
-        return self.reward_fn().needs_ensemble or bool(self.bonus and not self.counts_visits)
+        needs_ensemble = not self.is_of_densities and self.reward_fn().needs_ensemble
+        return needs_ensemble or bool(self.bonus and not self.counts_visits)
+
+    @property
+    def is_of_densities(self) -> bool:
+        """Whether the reward is for continuous labels only."""
+        return self.reward in DENSITY_REWARDS and self.reward not in REWARDS
 
     @property
     def ends_are_final(self) -> bool:

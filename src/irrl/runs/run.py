@@ -24,7 +24,13 @@ from irrl.runs.bookkeeping import (
     check_settings,
     known_metrics,
 )
-from irrl.runs.checkpoint import Checkpoint, last_checkpoint, save_checkpoint
+from irrl.runs.checkpoint import (
+    Checkpoint,
+    last_checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+    some_checkpoints,
+)
 from irrl.runs.config import Config
 from irrl.runs.files import (
     append,
@@ -200,6 +206,13 @@ class Run(Generic[SomeConfig]):
             )
         check_settings(self.folder, self.config, checkpoint)
         return checkpoint
+
+    def some_checkpoints(self, count: int) -> list[Checkpoint]:
+        """So many checkpoints, evenly from the first to the last, to look at."""
+        chosen = [load_checkpoint(path) for path in some_checkpoints(self.folder, count)]
+        for checkpoint in chosen:
+            check_settings(self.folder, self.config, checkpoint)
+        return chosen
 
     def save(self, step: int, arrays: dict[str, Any], state: dict[str, Any] | None = None) -> None:
         """Write a checkpoint from which ``restore`` continues exactly; the settings go in, too."""

@@ -3,17 +3,14 @@
 All nodes need this package and the file system that the run folders are on.
 """
 
-import logging
 import os
-import secrets
-import signal
-import socket
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from typing import Any
 
 from irrl.errors import UserError
+from irrl.runs.ray_cluster import connect, import_ray
 from irrl.runs.workers import one_thread_per_worker
 from irrl.sweeps.sweep import (
     LOOK_EVERY,
@@ -28,9 +25,6 @@ from irrl.sweeps.sweep import (
     died,
     is_finished,
 )
-
-LOOPBACK = "127.0.0.1"
-OBJECT_STORE = 80 * 2**20  # bytes, about the least there can be: jobs hand over almost nothing
 
 
 def ray_engine(address: str | None, workers: int, gpus: float = 0.0) -> Engine:
@@ -95,65 +89,6 @@ def _outcome(ray: Any, reference: Any, job: Job) -> Outcome:
 
 
 # --- the cluster ---
-
-
-def import_ray(address: str | None) -> Any:
-    """Ray without usage reports; where no address is given, one that keeps to this machine."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if address is None:
-        # Ray lets nobody in without a token; ours is for this one, and need not be kept at home.
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        # Ray exchanges a loopback address for that of a network card, and opens its ports there,
-        # except where it is not to form clusters. It reads this variable on every system.
-        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-    try:
-        import ray
-    except ModuleNotFoundError:
-        raise UserError("--engine ray needs Ray: pip install 'irrl[ray]'") from None
-    return ray
-
-
-def connect(ray: Any, address: str | None, workers: int) -> None:
-    """Join the cluster at an address, or start one that only this machine can reach."""
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    handler = signal.getsignal(signal.SIGTERM)  # Ray puts its own in its place
-    try:
-        if address is None:
-            ray.init(
-                "local",
-                num_cpus=workers,
-                include_dashboard=False,
-                object_store_memory=OBJECT_STORE,
-                _node_ip_address=LOOPBACK,
-                **quiet,
-            )
-        else:
-            _check_answers(address)
-            ray.init(address, **quiet)
-    except UserError:
-        raise
-    except Exception as error:
-        where = "a local Ray" if address is None else f"the Ray cluster at {address}"
-        hint = "" if address is None else "; if it asks for a token, set RAY_AUTH_MODE=token"
-        raise UserError(f"{where} cannot be used: {describe(error)}{hint}") from None
-    finally:
-        signal.signal(signal.SIGTERM, handler)
-
-
-def _check_answers(address: str) -> None:
-    """Raise at once where nobody listens; Ray would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if address == "auto":
-        return
-    if not host or not port.isdigit():
-        raise UserError(f"address must be HOST:PORT of a Ray cluster, or auto, got {address!r}")
-    try:
-        socket.create_connection((host, int(port)), timeout=10.0).close()
-    except (OSError, OverflowError) as error:
-        raise UserError(
-            f"no Ray cluster answers at {address} ({error}); start one with `ray start --head`, "
-            "or leave --address out for a local one"
-        ) from None
 
 
 def _check_gpus(ray: Any, gpus: float, address: str | None) -> None:

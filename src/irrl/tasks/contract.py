@@ -160,6 +160,7 @@ class Task:
         evaluate: (config, checkpoint) -> metrics. Changes nothing.
         check: cheap: raises where `prepare` would for want of data, device or oracle.
         panels: metrics that are drawn over training beside the primary one.
+        panels_by: the same for variants that have others.
         columns: numbers of the summary that tables show beside the primary metric.
         optional: those of them that only some runs have, such as what an environment tells itself.
         comparable: settings in which runs must agree to be compared.
@@ -208,6 +209,7 @@ class Task:
     comparable: tuple[str, ...] = ()
     variant_by: str = ""
     primary_of: Mapping[str, Metric] = field(default_factory=dict)
+    panels_by: Mapping[str, tuple[Metric, ...]] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     panels_of: Callable[[Sequence[Run]], dict[str, list[Run]]] = one_panel
     scripted_baselines: Mapping[str, Settings] = field(default_factory=dict)
@@ -233,7 +235,12 @@ class Task:
 
     def for_variant(self, settings: Settings) -> "Task":
         """The task as the variant of some settings has it: with its own primary metric."""
-        return replace(self, primary=self.primary_of.get(self.variant(settings), self.primary))
+        variant = self.variant(settings)
+        return replace(
+            self,
+            primary=self.primary_of.get(variant, self.primary),
+            panels=self.panels_by.get(variant, self.panels),
+        )
 
     def title(self, variant: str) -> str:
         """Of its studies in a report."""

@@ -224,7 +224,6 @@ def test_an_oracle_of_another_kind(irrl, digits_run, smoke_run, tmp_path):
 
 
 def test_play_needs_something_to_play(irrl, smoke_run, digits_run):
-    assert failed(irrl("play", smoke_run), "skills has nothing to play")
     assert failed(irrl("play", digits_run, smoke_run), "different tasks")
     assert failed(irrl("play", digits_run, "-o", "play.txt"), "must end in .png")
     measure = ["noise", "measure", digits_run, "--oracle", digits_run, "-o", "noise.txt"]

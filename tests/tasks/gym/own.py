@@ -79,6 +79,31 @@ class Broken(gymnasium.Env):
         raise RuntimeError("no such robot\nand more")
 
 
-for _env in (Doors, Silent, TooLarge, Half, NotANumber, Endless, Strange, Broken):
+class Walk(gymnasium.Env):
+    """Shows where it stands, through noise; the label is that place, told when it is left."""
+
+    observation_space = spaces.Box(-2.0, 2.0, (2,), np.float32)
+    action_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+    def __init__(self, steps=4):
+        self.steps = steps
+
+    def _seen(self):
+        noise = self.np_random.normal(0.0, 0.1, 2)
+        return np.clip(self.place + noise, -2.0, 2.0).astype(np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.taken = self.np_random.uniform(-1, 1, 2), 0
+        return self._seen(), {}
+
+    def step(self, action):
+        label = self.place.astype(np.float32)
+        self.place = np.clip(self.place + 0.1 * action, -1.0, 1.0)
+        self.taken += 1
+        return self._seen(), 0.5, self.taken == self.steps, False, {"label": label}
+
+
+for _env in (Walk, Doors, Silent, TooLarge, Half, NotANumber, Endless, Strange, Broken):
     if f"{_env.__name__}-v0" not in gymnasium.registry:
         gymnasium.register(f"{_env.__name__}-v0", entry_point=_env)

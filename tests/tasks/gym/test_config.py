@@ -42,6 +42,13 @@ def test_every_setting_of_the_reward_model_that_matters_has_a_flag():
         ({"oracle": ""}, "oracle must be the folder"),
         ({"discount": 1.5}, "discount must be between 0 and 1"),
         ({"reward": "liner"}, "Did you mean 'linear'"),
+        ({"reward": "ball"}, "is for labels that are numbers: mode regression"),
+        ({"label_moves": True}, "label-moves is for labels that are numbers"),
+        ({"mode": "regression"}, "reward clipped-linear is of classes: take density bins, or"),
+        ({"mode": "regression", "reward": "bal", "density": "bins"}, "Did you mean"),
+        ({"mode": "regression", "reward": "ball", "epsilon": 0.0}, "epsilon must be positive"),
+        ({"mode": "regression", "reward": "crps", "label_low": 0.0}, "label-low must be below"),
+        ({"mode": "regression", "reward": "crps", "density": "bin"}, "Did you mean 'bins'"),
     ],
 )
 def test_impossible_settings_are_refused(settings, said):
@@ -61,5 +68,5 @@ def test_what_is_seen():
 
 
 def test_presets_can_be_made():
-    for preset in ("fast", "smoke", "four-rooms", "perception", "replay"):
+    for preset in ("fast", "smoke", "four-rooms", "perception", "localisation", "replay"):
         assert make_config("gym", preset).task == "gym"

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,8 +15,9 @@ from irrl.tasks import make_config, open_run, train
 from irrl.tasks.gym.evaluate import play_episodes
 from irrl.tasks.gym.learner import prepare
 from tests.helpers.command import REPOSITORY, irrl_command
-from tests.helpers.runs import content, run_in, stopped_after
+from tests.helpers.runs import StopError, content, run_in, stopped_after
 from tests.tasks.gym import own
+from tests.tasks.gym.small import SMALL
 
 OFF_POLICY = {"agent": "sac", "rollout": 4, "gradient_steps": 2, "steps": 1_600}
 MAZE = {"env": "irrl/Maze-v0", "env_options": '{"horizon": 20}', "rollout": 20, "batch_size": 80}
@@ -30,8 +32,9 @@ DOORS = {"env": f"{own.__name__}:Doors-v0", "mode": "labels", "labels": 2}
         {"agent": "recurrent-ppo", "steps": 1_600},
         {**DOORS, "pay": "differences"},
         {**MAZE, "bonus": "visits", "bonus_weight": 0.5, "pay": "differences"},
+        SMALL["regression"],
     ],
-    ids=["ppo", "sac", "recurrent-ppo", "labels", "maze"],
+    ids=["ppo", "sac", "recurrent-ppo", "labels", "maze", "regression"],
 )
 @pytest.mark.parametrize("rows", [1, 2, 4])
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, settings, rows):
@@ -75,6 +78,36 @@ def test_killed_at_random_moments_and_resumed_it_is_equal(tmp_path, settings):
         process = subprocess.Popen([*command, "resume", folder])
     assert process.wait() == 0
     assert content(folder) == content(whole.folder)
+
+
+def test_stopped_between_its_last_checkpoint_and_the_removal_of_an_old_one_it_is_equal(
+    tmp_path, monkeypatch
+):
+    whole = content(run_in(tmp_path / "whole", "gym", **SMALL["ppo"]).folder)
+    assert "000000001600" in whole and "000000000800" not in whole
+
+    def stop(path):
+        if path.name == "000000000800":
+            raise StopError
+
+    with monkeypatch.context() as patched, pytest.raises(StopError):
+        patched.setattr("irrl.tasks.gym.train.remove_checkpoint", stop)
+        run_in(tmp_path / "stopped", "gym", **SMALL["ppo"])
+    train(open_run(tmp_path / "stopped"))
+    assert content(tmp_path / "stopped") == whole
+
+
+def test_a_run_that_was_sent_back_keeps_the_checkpoint_it_goes_on_from(tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr("irrl.tasks.gym.train.remove_checkpoint", lambda path: None)
+        run = run_in(tmp_path / "run", "gym", **SMALL["ppo"])
+    (run.folder / "summary.json").unlink()
+    checkpoints = run.folder / "checkpoints"
+    (checkpoints / "last").write_text("000000000400\n")
+    with monkeypatch.context() as patched, pytest.raises(StopError):
+        patched.setattr("irrl.tasks.gym.train.learn_once", Mock(side_effect=StopError))
+        train(open_run(run.folder))
+    assert (checkpoints / "000000000400").is_dir()
 
 
 def test_an_oracle_pays_and_is_kept_in_the_checkpoint(tmp_path):

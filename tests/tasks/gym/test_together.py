@@ -1,5 +1,7 @@
 """Environments whose author steps many at once: the same numbers as one by one, only faster."""
 
+import json
+
 import gymnasium
 import numpy as np
 import pytest
@@ -9,12 +11,14 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from irrl.adapters.sb3_vector import GymnasiumVecEnv
 from irrl.envs.maze_metrics import coverage
 from irrl.envs.maze_vector import MazeVector
+from irrl.envs.skills import CODE
 from irrl.errors import UserError
 from irrl.tasks import make_config
 from irrl.tasks.gym import environments
 from irrl.tasks.gym.environments import describe, make_envs
 from irrl.tasks.gym.evaluate import evaluate_now, play_episodes
 from irrl.tasks.gym.learner import prepare
+from irrl.tasks.gym.train import learn_once
 from tests.helpers.runs import content, run_in
 from tests.tasks.gym.test_runs import MAZE
 
@@ -67,6 +71,19 @@ def test_coverage_is_of_one_path_of_each_code():
     assert evaluate_now(*parts)["coverage"] == expected
 
 
+def test_coverage_counts_every_step_of_an_action():
+    walls = "+--" * 10 + "+"
+    corridor = f"{walls}\n|S {9 * '   '}|\n{walls}"
+    options = {"map": corridor, "horizon": 45, "repeat": 45}
+    config = make_config("gym", "smoke", **{**MAZE, "env_options": json.dumps(options)})
+    learner = prepare(config, None)
+    right = np.array([1.0, 0.0], np.float32)
+    learner.agent.predict = lambda seen, *_: (np.tile(right, (len(seen[CODE]), 1)), None)
+    parts = (config, learner.described, learner.agent, learner.model)
+    assert evaluate_now(*parts)["coverage"] == 10
+    assert play_episodes(*parts, 1)[0].places.shape == (46, 2)
+
+
 def test_coverage_is_of_mazes_only():
     learner = prepare(make_config("gym", "smoke"), None)
     found = evaluate_now(learner.config, learner.described, learner.agent, learner.model)
@@ -107,8 +124,36 @@ def test_walls_are_drawn_where_the_whole_place_is_judged():
     assert describe(make_config("gym", "smoke")).maze is None
 
 
-def test_a_map_that_cannot_be_read_is_told_in_one_line():
-    config = make_config("gym", "smoke", env="irrl/Maze-v0", env_options='{"map": "nowhere"}')
-    with pytest.raises(UserError, match=r"cannot be made: .*nowhere") as told:
-        describe(config)
-    assert "\n" not in str(told.value)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nowhere", "unknown map 'nowhere'. Known: bottleneck, u-maze, or the path of a text file"),
+        ("+--+\n|  |\n+--+--+", "the map is ragged: line 3 has 7 characters, line 1 has 4"),
+        ("+--+\n|##|\n+--+", "the map has no start: the square at the bottom left is solid, mark "
+         "an 'S'"),
+        ("+--+--+\n|S |  |\n+--+--+", "the map has 1 squares that cannot be reached from the "
+         "start, the first in line 2, column 5: open a wall or fill them with '##'"),
+    ],
+)  # fmt: skip
+def test_a_map_that_cannot_be_read_is_told_in_one_line(text, said):
+    options = json.dumps({"map": text})
+    with pytest.raises(UserError) as told:
+        describe(make_config("gym", "smoke", env="irrl/Maze-v0", env_options=options))
+    assert str(told.value) == f"environment irrl/Maze-v0 cannot be made: {said}"
+
+
+def test_a_maze_of_the_preset_is_learned_in():
+    config = make_config("gym", "maze", envs=8, steps=320, codes=4, evaluate_episodes=4)
+    learner = prepare(config, None)
+    learner.begin_segment()
+    learn_once(learner)
+    found = evaluate_now(config, learner.described, learner.agent, learner.model)
+    assert found["coverage"] >= 1 and found["episode_steps"] == 20  # of ten steps each
+    assert learner.model.visits is not None and learner.model.episodes == 8
+
+
+def test_an_ant_is_judged_by_its_place():
+    described = describe(make_config("gym", "ant"))
+    assert described.judged.shape == (2,) and not described.together
+    seen = {"observation": np.arange(58, dtype=np.float64).reshape(2, 29)}
+    np.testing.assert_array_equal(described.see(seen), [[0, 1], [29, 30]])

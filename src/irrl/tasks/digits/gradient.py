@@ -22,7 +22,6 @@ from irrl.gradient_measured import ORACLE, RUN, Arm, MeasuredGradients, make_arm
 from irrl.gradient_noise import FEWEST, BatchGroup, sampled_moments
 from irrl.losses import label_nll, normalise_advantage, reinforce_loss
 from irrl.nn.models import device_to_look, open_oracle
-from irrl.runs.checkpoint import load_checkpoint, some_checkpoints
 from irrl.runs.run import Run
 from irrl.tasks.digits.chance import sample_epoch
 from irrl.tasks.digits.data import CLASSES
@@ -75,7 +74,7 @@ def measure_gradient(
     oracle = read_oracle(oracle_folder, config, device)
     batches = batches_of(config, episodes)
     arms = make_arms(tuple(rewards), as_trained=config.reward)
-    chosen = [load_checkpoint(path) for path in some_checkpoints(run.folder, checkpoints)]
+    chosen = run.some_checkpoints(checkpoints)
     data = sample_data(config)
     found = []
     for number, checkpoint in enumerate(chosen):

@@ -6,7 +6,6 @@ import numpy as np
 
 from irrl.nn.models import device_to_look
 from irrl.noise_measured import Posteriors
-from irrl.runs.checkpoint import load_checkpoint, some_checkpoints
 from irrl.runs.run import Run
 from irrl.tasks.digits.data import CLASSES, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play_without_chance
@@ -25,8 +24,7 @@ def measure_noise(
     canvases = canvases_with_test_digits(config.seed, layout_of(config), episodes)
     everyone = np.arange(episodes)
     found = []
-    for path in some_checkpoints(run.folder, checkpoints):
-        checkpoint = load_checkpoint(path)
+    for checkpoint in run.some_checkpoints(checkpoints):
         models = restored_models(config, checkpoint.arrays, device)
         trajectory, online = play_without_chance(config, *models, canvases)
         both = (online, oracle_log_probs(config, oracle, trajectory))

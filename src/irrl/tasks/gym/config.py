@@ -4,22 +4,30 @@ import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from irrl.density_rewards import DENSITY_REWARDS
 from irrl.errors import UserError, unknown_name
-from irrl.runs.config import SCHEDULES, Config, setting
+from irrl.rewards import REWARDS
+from irrl.runs.config import SCHEDULES, Config, flag_name, setting
 
-MODES = ("labels", "skills")
+MODES = ("labels", "skills", "regression")
 ON_POLICY = ("ppo", "a2c", "recurrent-ppo")
 OFF_POLICY = ("dqn", "sac", "td3")
-AGENTS = (*ON_POLICY, *OFF_POLICY)
+OF_RLLIB = ("ppo", "recurrent-ppo", "appo", "recurrent-appo")
+ENGINES = {"sb3": (*ON_POLICY, *OFF_POLICY), "rllib": OF_RLLIB}
+"""Which agents each has."""
+
+AGENTS = tuple(dict.fromkeys((*ENGINES["sb3"], *ENGINES["rllib"])))
 JUDGES = ("trajectory", "state", "final")
 PAYMENTS = ("end", "differences", "steps", "environment")
-OBSERVED = ("raw", "inputs")
+OBSERVED = ("raw", "inputs", "belief")
 BONUSES = ("disagreement", "visits")
+DENSITIES = ("normal", "bins")
 OF_REWARD_MODEL = {
     "mode": "mode",
     "judge": "judge",
     "pay": "pay",
     "reward": "reward",
+    "epsilon": "epsilon",
     "prior": "prior",
     "ensemble_size": "ensemble",
     "bonus_weight": "bonus",
@@ -48,21 +56,40 @@ class GymConfig(Config):
     task: ClassVar[str] = "gym"
     length: ClassVar[str] = "steps"
     testable: ClassVar[tuple[str, ...]] = ("evaluate_episodes", "deterministic")
+    may_change: ClassVar[tuple[str, ...]] = ("device", "address", "env_runners")
 
     env: str = setting("irrl/PointMass-v0", "id of the environment, or module:id to import it")
     env_options: str = setting("{}", "options of the environment, as JSON")
     max_episode_steps: int | None = setting(None, "steps after which an episode is cut")
     mode: str = setting(
         "skills",
-        "skills: a code is drawn for each episode; labels: the environment has one in its info",
+        "skills: a code is drawn for each episode; labels: the environment has one in its info; "
+        "regression: one of numbers",
     )
     codes: int = setting(32, "number of skill codes")
     labels: int | None = setting(
-        None, "number of labels; those of the environment if it says so and this is left open"
+        None,
+        "number of labels, or of numbers in one; as the environment says if it does and this is "
+        "left open",
+    )
+    label_low: float | None = setting(None, "lower end of the numbers of a label (regression)")
+    label_high: float | None = setting(None, "upper end; both as the environment says")
+    label_moves: bool | None = setting(
+        None,
+        "a label for each step, told with the one after it; as ap_gym does where it is left open",
+    )
+    density: str = setting("normal", "of labels that are numbers: normal or bins")
+    bins: int = setting(32, "of each number")
+    epsilon: float | None = setting(
+        None, "of ball: half the side of the box, in prior standard deviations (0.25)"
     )
     label: str = setting("label", "where info has the label, such as prediction.target")
     sees: str = setting(
         "all", "what is judged: all, names of a dictionary's entries, or numbers of a vector (0:2)"
+    )
+
+    last_action: bool = setting(
+        False, "show the last action too (environments that ask for predictions)"
     )
 
     judge: str | None = setting(
@@ -107,11 +134,21 @@ class GymConfig(Config):
     warm_up: int = setting(0, "episodes before anything is paid")
     varying_length: bool = setting(False, "allow pay steps where episodes differ in length")
 
-    agent: str = setting("ppo", f"one of {', '.join(AGENTS)}")
+    engine: str = setting(
+        "sb3", "sb3: Stable-Baselines3, in this process; rllib: RLlib, on the cores of a cluster"
+    )
+    address: str | None = setting(
+        None, "HOST:PORT of a Ray cluster (rllib); one on this machine is started if left open"
+    )
+    env_runners: int = setting(1, "processes that act, a core for each (rllib)")
+    agent: str = setting(
+        "ppo", "; ".join(f"{engine}: {', '.join(its)}" for engine, its in ENGINES.items())
+    )
     steps: int = setting(1_000_000, "steps of all environments together")
     envs: int = setting(64, "environments side by side")
     observe: str = setting(
-        "raw", "what the policy sees: raw, or the discriminator's normalised inputs"
+        "raw",
+        "what the policy sees: raw, the discriminator's normalised inputs, or these and its belief",
     )
     widths: str = setting(
         "128,128", "units of the policy's layers, and of the values'; the first also of an LSTM"
@@ -144,18 +181,20 @@ class GymConfig(Config):
         super().__post_init__()
         self.require_known(
             mode=MODES, agent=AGENTS, pay=PAYMENTS, observe=OBSERVED, schedule=SCHEDULES,
-            bonus=BONUSES,
+            bonus=BONUSES, density=DENSITIES, engine=tuple(ENGINES),
         )  # fmt: skip
+        self._require_engine()
+        require_label_settings(self)
         self.fill("judge", "final" if self.mode == "skills" else "trajectory")
         self.require_known(judge=JUDGES)
         disagrees = self.bonus_weight > 0 and self.bonus == "disagreement"
-        self.fill("ensemble_size", 2 if self.reward_fn().needs_ensemble or disagrees else 1)
+        self.fill("ensemble_size", 2 if self.needs_ensemble or disagrees else 1)
         self.fill("samples_per_episode", {"state": 2}.get(str(self.judge), self._by_mode(8, 32)))
         self.fill("discriminator_batch_size", self._by_mode(128, 256))
         self.fill("store", self._by_mode(50_000, 2_048))
         self.require(
             "steps envs batch_size rollout n_epochs buffer_size gradient_steps evaluate_episodes "
-            "evaluate_every checkpoint_every ensemble_size discriminator_width store "
+            "env_runners evaluate_every checkpoint_every ensemble_size discriminator_width store "
             "discriminator_batch_size samples_per_episode",
             lambda v: v >= 1,
             "at least 1",
@@ -166,7 +205,9 @@ class GymConfig(Config):
             "zero or positive",
         )
         self.require("codes", lambda v: v >= 2, "at least 2: a single code tells nothing")
-        self.require("labels", lambda v: v is None or v >= 2, "at least 2")
+        fewest = 1 if self.mode == "regression" else 2
+        self.require("labels", lambda v: v is None or v >= fewest, f"at least {fewest}")
+        self.require("bins", lambda v: v >= 2, "at least 2")
         self.require("max_episode_steps", lambda v: v is None or v >= 1, "at least 1")
         self.require("bucket", lambda v: v is None or v > 0, "positive")
         self.require("learning_rate discriminator_learning_rate", lambda v: v > 0, "positive")
@@ -183,8 +224,33 @@ class GymConfig(Config):
         self.all_env_options()
         self.all_widths()
 
+    def _require_engine(self) -> None:
+        """Raise where an engine cannot carry what is asked of it."""
+        if self.agent not in ENGINES[self.engine]:
+            raise UserError(
+                f"engine {self.engine} has no agent {self.agent}: it has "
+                f"{', '.join(ENGINES[self.engine])}"
+            )
+        if self.engine != "rllib":
+            if self.address is not None:
+                raise UserError("address is for --engine rllib")
+            return
+        if self.mode == "regression":
+            raise UserError("engine rllib carries labels and skills, not mode regression")
+        if self.observe != "raw":
+            raise UserError(f"engine rllib shows raw observations, got observe {self.observe}")
+        if self.device != "cpu":
+            raise UserError(f"engine rllib learns on the cpu, got device {self.device}")
+
     def _by_mode(self, labels: int, skills: int) -> int:
         return skills if self.mode == "skills" else labels
+
+    @property
+    def needs_ensemble(self) -> bool:
+        """Whether the reward is of several discriminators."""
+        if self.mode == "regression" and self.reward in DENSITY_REWARDS:
+            return False
+        return self.reward_fn().needs_ensemble
 
     @property
     def has_replay(self) -> bool:
@@ -213,7 +279,29 @@ class GymConfig(Config):
 
     def reward_model_settings(self) -> dict[str, Any]:
         """What the reward model is made with."""
-        return {theirs: getattr(self, ours) for ours, theirs in OF_REWARD_MODEL.items()}
+        found = {theirs: getattr(self, ours) for ours, theirs in OF_REWARD_MODEL.items()}
+        return found | {"mode": "skills" if self.mode == "skills" else "labels"}
+
+
+def require_label_settings(config: GymConfig) -> None:
+    """Raise where settings of labels do not fit together."""
+    low, high = config.label_low, config.label_high
+    if (low is None) != (high is None) or (low is not None and high is not None and low >= high):
+        raise UserError(f"label-low must be below label-high, got {low} and {high}")
+    if config.epsilon is not None and config.epsilon <= 0:
+        raise UserError(f"epsilon must be positive, got {config.epsilon}")
+    if config.mode == "regression":
+        if config.reward not in DENSITY_REWARDS and config.density == "normal":
+            raise UserError(
+                f"reward {config.reward} is of classes: take density bins, or one of "
+                f"{', '.join(DENSITY_REWARDS)}"
+            )
+        return
+    if config.reward in DENSITY_REWARDS and config.reward not in REWARDS:
+        raise UserError(f"reward {config.reward} is for labels that are numbers: mode regression")
+    for name in ("label_low", "label_moves", "epsilon"):
+        if getattr(config, name) is not None:
+            raise UserError(f"{flag_name(name)} is for labels that are numbers: mode regression")
 
 
 def seen_part(sees: str, names: list[str]) -> Any:

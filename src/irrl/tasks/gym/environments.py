@@ -11,13 +11,16 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 from irrl.adapters.sb3_vector import GymnasiumVecEnv
+from irrl.densities import Uniform
+from irrl.envs.last_action import LastAction
 from irrl.envs.maze import Maze
 from irrl.envs.maze_map import MazeMap
 from irrl.envs.perceive import ACTION, PREDICTION, perceive
 from irrl.envs.skills import OBSERVATION, Skills
 from irrl.envs.skills_vector import SkillsVector
 from irrl.errors import UserError
-from irrl.tasks.gym.config import AGENTS, GymConfig, seen_part
+from irrl.reward_model import Continuous
+from irrl.tasks.gym.config import ENGINES, GymConfig, seen_part
 
 
 class Described(NamedTuple):
@@ -25,7 +28,7 @@ class Described(NamedTuple):
 
     judged: spaces.Space[Any]  # what the discriminator reads
     see: Callable[[Any], Any] | None  # from an observation; None: as the adapter does
-    labels: int
+    labels: int | Continuous
     asks: bool  # for predictions beside actions
     can_render: bool
     together: bool  # stepped by one vector environment of its author's
@@ -48,9 +51,12 @@ def make_one(config: GymConfig, **options: Any) -> gymnasium.Env:
 
 def _cannot_be_made(config: GymConfig, error: Exception) -> UserError:
     said = str(error).partition("\n")[0]
+    failed = f"environment {config.env} cannot be made"
+    if isinstance(error, UserError):  # ours, such as mazes: it says what to do
+        return UserError(f"{failed}: {said}")
     return UserError(
-        f"environment {config.env} cannot be made: {type(error).__name__}: {said}; give an id, or "
-        "module:id for a module that registers it and can be imported"
+        f"{failed}: {type(error).__name__}: {said}; give an id, or module:id for a module that "
+        "registers it and can be imported"
     )
 
 
@@ -68,22 +74,54 @@ def _describe(config: GymConfig, env: gymnasium.Env) -> Described:
     asks = isinstance(action, spaces.Dict) and set(action.spaces) == {ACTION, PREDICTION}
     if asks and config.mode == "skills":
         raise UserError(f"environment {config.env} asks for predictions: train it with mode labels")
+    if config.last_action and not asks:
+        raise UserError("last-action is for environments that ask for predictions")
     require_action(config, action[ACTION] if asks else action)
     can_render = "rgb_array" in (env.metadata.get("render_modes") or [])
-    told = int(action[PREDICTION].shape[0]) if asks else None
-    labels = config.codes if config.mode == "skills" else (config.labels or told)
-    if labels is None:
-        raise UserError(
-            f"environment {config.env} does not say how many labels it has: give --labels"
-        )
+    labels = labels_of(config, action[PREDICTION] if asks else None)
     shown = env.observation_space
     if asks:
-        perceived = perceive(config.env, 1, **config.all_env_options())
+        perceived = perceiving(config, 1)
         shown = perceived.single_observation_space
         perceived.close()
     judged, see = part_that_is_judged(config, shown)
     together = not asks and goes_together(config, env)
     return Described(judged, see, labels, asks, can_render, together, maze_of(env, judged))
+
+
+def labels_of(config: GymConfig, predicted: Any) -> int | Continuous:
+    """How many labels there are, or what numbers; ``predicted`` is the space of predictions."""
+    if config.mode == "skills":
+        return config.codes
+    shape = None if predicted is None else tuple(predicted.shape)
+    if config.mode == "labels":
+        labels = config.labels or (shape and int(shape[0]))
+        if not labels:
+            raise UserError(
+                f"environment {config.env} does not say how many labels it has: give --labels"
+            )
+        return labels
+    if shape is None and config.labels is None:
+        raise UserError(
+            f"environment {config.env} does not say how many numbers a label has: give --labels"
+        )
+    low, high = (np.array(end, float) for end in (config.label_low, config.label_high))
+    if np.isnan(low).any() and predicted is not None:
+        low, high = predicted.low, predicted.high
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise UserError(
+            f"environment {config.env} does not say where labels lie: give --label-low and "
+            "--label-high"
+        )
+    moves = predicted is not None if config.label_moves is None else config.label_moves
+    size = (config.labels,) if config.labels else shape or ()
+    return Continuous(size, Uniform(low, high), config.density, config.bins, moves=moves)
+
+
+def perceiving(config: GymConfig, count: int) -> VectorEnv:
+    """Environments that ask for predictions."""
+    envs = perceive(config.env, count, **config.all_env_options())
+    return LastAction(envs) if config.last_action else envs
 
 
 def maze_of(env: gymnasium.Env, judged: Any) -> MazeMap | None:
@@ -110,7 +148,7 @@ def part_that_is_judged(
     else:
         if not isinstance(space, spaces.Box) or len(space.shape) != 1:
             raise UserError(f"sees {config.sees} is for a vector, the observation is {space}")
-        low, high = space.low[part], space.high[part]
+        low, high = (bound[part].astype(np.float32) for bound in (space.low, space.high))
         if not len(low):
             raise UserError(f"sees {config.sees} leaves nothing of {space.shape[0]} numbers")
         judged = spaces.Box(low, high, dtype=np.float32)
@@ -123,10 +161,13 @@ def part_that_is_judged(
     return judged, pick
 
 
+ANY = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 SUITED = {
-    "ppo": (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
-    "a2c": (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
-    "recurrent-ppo": (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
+    "ppo": ANY,
+    "a2c": ANY,
+    "recurrent-ppo": ANY,
+    "appo": ANY,
+    "recurrent-appo": ANY,
     "dqn": (spaces.Discrete,),
     "sac": (spaces.Box,),
     "td3": (spaces.Box,),
@@ -135,9 +176,10 @@ SUITED = {
 
 def require_action(config: GymConfig, space: spaces.Space[Any]) -> None:
     """Raise where the agent cannot act, and say which can."""
-    if isinstance(space, SUITED[config.agent]):
+    known = not (config.engine == "rllib" and isinstance(space, spaces.MultiBinary))
+    able = [name for name in ENGINES[config.engine] if known and isinstance(space, SUITED[name])]
+    if config.agent in able:
         return
-    able = [name for name in AGENTS if isinstance(space, SUITED[name])]
     advice = f"take {' or '.join(able)}" if able else "no agent can; flatten it with a wrapper"
     raise UserError(f"agent {config.agent} cannot act in {space}: {advice}")
 
@@ -150,18 +192,18 @@ def make_envs(config: GymConfig, described: Described, count: int, seed: int) ->
     envs: VecEnv
     if described.asks:
         gc.collect()  # those of ap_gym end their threads only when they are collected
-        envs = GymnasiumVecEnv(perceive(config.env, count, **config.all_env_options()))
+        envs = GymnasiumVecEnv(perceiving(config, count))
     elif described.together:
         together = make_together(config, count)
         skills = config.mode == "skills"
         envs = GymnasiumVecEnv(SkillsVector(together, config.codes) if skills else together)
     else:
-        envs = DummyVecEnv([lambda: _wrapped(config)] * count)
+        envs = DummyVecEnv([lambda: wrapped(config)] * count)
     envs.seed(seed)
     return envs
 
 
-def _wrapped(config: GymConfig) -> gymnasium.Env:
+def wrapped(config: GymConfig) -> gymnasium.Env:
     env = make_one(config)
     return Skills(env, config.codes) if config.mode == "skills" else env
 

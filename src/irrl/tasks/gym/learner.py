@@ -7,6 +7,7 @@ run that was stopped and resumed goes on as one that was not.
 
 import time
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from irrl.nn.distributed import current_world
 from irrl.nn.models import choose_device, open_oracle
 from irrl.reward_model import RewardModel
 from irrl.runs.checkpoint import Checkpoint
+from irrl.runs.ray_cluster import import_rllib
 from irrl.runs.reading import is_number, is_step
 from irrl.tasks.gym import agents
 from irrl.tasks.gym.chance import seed_of, set_generators
@@ -28,9 +30,13 @@ from irrl.tasks.gym.config import GymConfig
 from irrl.tasks.gym.environments import Described, describe, label_path, make_envs
 
 UPDATES = "updates"
+KEPT = 2  # checkpoints: each holds all episodes that the discriminator learns from
 PROBED = 64  # steps
 
-SEEN_ALIKE = ("env", "env_options", "mode", "codes", "labels", "sees", "judge")
+SEEN_ALIKE = (
+    "env", "env_options", "mode", "codes", "labels", "sees", "judge", "label_low", "label_high",
+    "label_moves", "density", "bins", "last_action",
+)  # fmt: skip
 """Settings in which an oracle must agree."""
 
 
@@ -74,6 +80,9 @@ class Learner:
             config.steps - self.step, None, reset_num_timesteps=False
         )
 
+    def look(self) -> None:
+        """What is looked at is what learns, here."""
+
     def note(self, metrics: dict[str, float]) -> None:
         """Add up what is to stand in the next row as a mean."""
         for name, value in metrics.items():
@@ -87,8 +96,9 @@ class Learner:
         means = {name: total / updates for name, total in self.since.items()}
         self.since = {}
         held_out = {f"held_out_{name}": value for name, value in self.model.health().items()}
-        told = ("discriminator_accuracy_percent", "train_discriminator_accuracy_percent",
-                "first_observation_accuracy_percent")  # fmt: skip
+        score = "squared_error" if self.config.mode == "regression" else "accuracy_percent"
+        told = [f"{of}_{score}" for of in ("discriminator", "train_discriminator",
+                                           "first_observation")]  # fmt: skip
         renamed = {f"held_out_{name}": name for name in told[1:]}
         kept = {f"held_out_{name}" for name in told}
         return means | {renamed.get(n, n): v for n, v in held_out.items() if n in kept}
@@ -123,20 +133,45 @@ def checked(config: GymConfig) -> Described:
     choose_device(config.device)
     if config.oracle:
         open_oracle(Path(config.oracle), config, SEEN_ALIKE)
-    return describe(config)
+    described = describe(config)
+    if config.engine == "rllib":
+        rllib_learner(config).require_carried(config, described)
+    return described
+
+
+def rllib_learner(config: GymConfig) -> Any:
+    """What does all this on a cluster: Ray is imported as the settings need it, before it is."""
+    import_rllib(config.address)
+    return import_module("irrl.tasks.gym.rllib_learner")
 
 
 def prepare(config: GymConfig, checkpoint: Checkpoint | None) -> Learner:
     """A learner at its start, or where a checkpoint left it."""
+    if config.engine == "rllib":
+        return rllib_learner(config).prepare(config, checkpoint)
+    return opened(config, checkpoint)
+
+
+def make_model(config: GymConfig, described: Described) -> RewardModel:
+    return RewardModel(described.judged, described.labels, **model_options(config, described))
+
+
+def model_options(config: GymConfig, described: Described) -> dict[str, Any]:
+    """What a reward model is made with, beside what it judges and the number of labels."""
+    return {
+        "oracle": read_oracle(config, described) if config.oracle else None,
+        "device": config.device,
+        **config.reward_model_settings(),
+    }
+
+
+def opened(config: GymConfig, checkpoint: Checkpoint | None) -> Learner:
+    """A learner to look at: it needs no cluster."""
+    if config.engine == "rllib":
+        return rllib_learner(config).opened(config, checkpoint)
     described = checked(config)
     torch.set_num_threads(1)  # small networks; and the numbers of one machine are those of another
-    model = RewardModel(
-        described.judged,
-        described.labels,
-        oracle=read_oracle(config, described) if config.oracle else None,
-        device=config.device,
-        **config.reward_model_settings(),
-    )
+    model = make_model(config, described)
     envs = rewarded_envs(config, described, model, segment=0)
     set_generators(seed_of(config.seed, "policy", 0))
     learner = Learner(config, described, model, agents.make_agent(config, envs), envs)
@@ -168,8 +203,8 @@ def rewarded_envs(
 def restore(learner: Learner, checkpoint: Checkpoint) -> None:
     arrays, state = checkpoint.arrays, checkpoint.state
     try:
-        learner.model.restore(_below("reward_model.", arrays), state["reward_model"])
-        agents.restore(learner.agent, _below("agent.", arrays), state["agent"])
+        learner.model.restore(below("reward_model.", arrays), state["reward_model"])
+        agents.restore(learner.agent, below("agent.", arrays), state["agent"])
     except UserError:
         raise
     except (KeyError, TypeError, ValueError) as error:
@@ -192,9 +227,9 @@ def read_oracle(config: GymConfig, described: Described) -> RewardModel:
     run, other = open_oracle(Path(str(config.oracle)), config, SEEN_ALIKE)
     checkpoint = run.last_checkpoint()
     oracle = RewardModel(described.judged, described.labels, **other.reward_model_settings())
-    oracle.restore(_below("reward_model.", checkpoint.arrays), checkpoint.state["reward_model"])
+    oracle.restore(below("reward_model.", checkpoint.arrays), checkpoint.state["reward_model"])
     return oracle
 
 
-def _below(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+def below(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
     return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}

@@ -19,7 +19,7 @@ from irrl.tasks.contract import Played
 from irrl.tasks.gym.chance import generators_aside, seed_of
 from irrl.tasks.gym.environments import make_one
 from irrl.tasks.gym.evaluate import Episode, judge_episodes, play_episodes
-from irrl.tasks.gym.learner import Learner, prepare
+from irrl.tasks.gym.learner import Learner, opened
 
 EPISODES_OF_A_SKILL = 4
 IN_REPORT = 8
@@ -56,7 +56,7 @@ def report_picture(runs: Sequence[Run]) -> Figure:
 
 def walks_of(run: Run, episodes: int, seed: int) -> list[Walk]:
     config = run.config
-    learner = prepare(config, run.last_checkpoint())
+    learner = opened(config, run.last_checkpoint())
     try:
         if learner.described.can_render and not goes_places(learner):
             return pictured(learner, episodes, seed)
@@ -64,9 +64,11 @@ def walks_of(run: Run, episodes: int, seed: int) -> list[Walk]:
         if config.mode == "skills":
             count = config.codes * min(episodes, EPISODES_OF_A_SKILL)
         played = play_episodes(config, learner.described, learner.agent, learner.model, count, seed)
+        if config.mode == "regression":  # a colour for each episode
+            return [Walk(n, n, true_places(e), []) for n, e in enumerate(played)]
         guesses = judge_episodes(learner.model, played).argmax(axis=1)
         return [
-            Walk(e.label, int(guess), places_of(e), [], learner.described.maze)
+            Walk(int(e.label[0]), int(guess), places_of(e), [], learner.described.maze)
             for e, guess in zip(played, guesses, strict=True)
         ]
     finally:
@@ -87,10 +89,18 @@ def find_places(learner: Learner) -> str | None:
 
 
 def places_of(episode: Episode) -> np.ndarray | None:
+    if episode.places is not None:
+        return episode.places
     for array in episode.path.values():
         if array.ndim == 2 and array.shape[1] >= 2 and array.dtype.kind == "f":
             return array[:, :2]
     return None
+
+
+def true_places(episode: Episode) -> np.ndarray | None:
+    """Where an episode went: its labels, where these move and are places."""
+    moves, is_place = len(episode.label) > 1, episode.label.shape[-1] >= 2
+    return episode.label[:, :2] if moves and is_place else places_of(episode)
 
 
 def pictured(learner: Learner, episodes: int, seed: int) -> list[Walk]:
@@ -140,6 +150,8 @@ def title_of(run: Run, walks: Sequence[Walk]) -> str:
     right = np.mean([walk.label == walk.guess for walk in walks])
     what = "codes" if run.settings["mode"] == "skills" else "labels"
     told = f"{100 * right:.0f} % of {what} told" if walks[0].places is not None else ""
+    if run.settings["mode"] == "regression":
+        told = f"squared error {run.summary()['squared_error']:.3g}"
     return f"{run.settings['reward']}, seed {run.settings['seed']}\n{told}".strip()
 
 

@@ -2,6 +2,23 @@
 
 from irrl.tasks.contract import Preset
 
+_MAZE = {
+    "env": "irrl/Maze-v0",
+    "codes": 50,
+    "deterministic": True,
+    "bonus": "visits",
+    "bonus_weight": 0.2,
+    "pay": "differences",
+    "observe": "inputs",
+    "envs": 200,
+    "rollout": 20,
+    "steps": 1_000_000,
+    "discount": 1.0,
+    "schedule": "cosine",
+    "evaluate_every": 100_000,
+    "evaluate_episodes": 100,
+}
+
 PRESETS = {
     "fast": Preset(
         "skills of a point mass, 32 codes: a minute on one core", {"schedule": "cosine"}
@@ -19,6 +36,36 @@ PRESETS = {
             "evaluate_episodes": 512,
         },
     ),
+    "maze": Preset(
+        "skills in a maze with bottlenecks, 50 codes, ten million steps: a minute on one core",
+        {**_MAZE, "env_options": '{"map": "bottleneck", "repeat": 10}'},
+    ),
+    "u-maze": Preset(
+        "the same around a corner and back",
+        {**_MAZE, "env_options": '{"map": "u-maze", "repeat": 10}'},
+    ),
+    "ant": Preset(
+        "skills of MuJoCo's ant, told by where it ends (needs irrl[mujoco]): ten minutes",
+        {
+            "env": "Ant-v5",
+            "env_options": '{"exclude_current_positions_from_observation": false, '
+            '"include_cfrc_ext_in_observation": false, "terminate_when_unhealthy": false}',
+            "max_episode_steps": 200,
+            "sees": "0:2",
+            "codes": 16,
+            "pay": "differences",
+            "discount": 0.99,
+            "envs": 32,
+            "rollout": 200,
+            "batch_size": 400,
+            "learning_rate": 3e-4,
+            "steps": 2_000_000,
+            "schedule": "cosine",
+            "evaluate_every": 100_000,
+            "evaluate_episodes": 64,
+            "checkpoint_every": 500_000,
+        },
+    ),
     "perception": Preset(
         "labels in anybody's environment of active perception; CircleSquare of ap_gym: a minute",
         {
@@ -32,6 +79,32 @@ PRESETS = {
             "checkpoint_every": 125_000,
             "evaluate_every": 12_500,
             "evaluate_episodes": 512,
+        },
+    ),
+    "localisation": Preset(
+        "labels that are numbers, one for each step; LightDark of ap_gym: a minute",
+        {
+            "env": "ap_gym:LightDark-v0",
+            "mode": "regression",
+            "reward": "ball",
+            "pay": "steps",
+            "varying_length": True,
+            "discriminator_core": "gru",
+            "last_action": True,
+            "frequencies": 0,
+            "samples_per_episode": 32,
+            "discriminator_batch_size": 64,
+            "observe": "belief",
+            "steps": 80_000,
+            "rollout": 50,
+            "batch_size": 256,
+            "schedule": "cosine",
+            "lambda_": 0.9,
+            "log_std": -1.0,
+            "deterministic": True,
+            "checkpoint_every": 80_000,
+            "evaluate_every": 40_000,
+            "evaluate_episodes": 256,
         },
     ),
     "replay": Preset(

@@ -7,17 +7,20 @@ from irrl.tasks.gym.presets import PRESETS
 
 INSTALL = "irrl[sb3]"
 ACCURACY = Metric("accuracy_percent", "labels told (%)", "%", high=100.0, threshold=80.0)
+SQUARED_ERROR = Metric(
+    "squared_error", "squared error per step (a blind guess has 1)", higher_is_better=False
+)
 N_SKILLS = Metric("n_skills", "skills learned (Eq. 9)", "skills")
 
 
 def ceiling(config: GymConfig) -> float:
-    """No more skills than codes, no more right answers than all."""
-    return float(config.codes) if config.mode == "skills" else 100.0
+    """No more skills than codes, no more right answers than all, no error below none."""
+    return {"skills": float(config.codes), "labels": 100.0}.get(config.mode, 0.0)
 
 
 def limits(config: GymConfig) -> dict[str, float]:
-    """The same where skills are counted; per cent have their range by name."""
-    return {"n_skills": ceiling(config)} if config.mode == "skills" else {}
+    """The same where skills are counted, and buckets; per cent have their range by name."""
+    return {"n_skills": ceiling(config), "coverage": 100.0} if config.mode == "skills" else {}
 
 
 TASK = Task(
@@ -25,7 +28,7 @@ TASK = Task(
     config=GymConfig,
     presets=PRESETS,
     primary=N_SKILLS,
-    primary_of={"labels": ACCURACY},
+    primary_of={"labels": ACCURACY, "regression": SQUARED_ERROR},
     check=imported("irrl.tasks.gym.learner", "check", INSTALL),
     prepare=imported("irrl.tasks.gym.learner", "prepare", INSTALL),
     train=imported("irrl.tasks.gym.train", "train", INSTALL),
@@ -35,18 +38,40 @@ TASK = Task(
         Metric("discriminator_calibration_error", "calibration error"),
         Metric("reward_mean", "mean reward"),
     ),
+    panels_by={
+        "regression": (
+            Metric("final_squared_error", "squared error at the end"),
+            Metric("pit_calibration_error", "calibration error (PIT)", high=0.5),
+            Metric("reward_mean", "mean reward", low=None),
+        )
+    },
     columns=(
         "accuracy_percent",
         "environment_final_accuracy_percent",
+        "squared_error",
+        "final_squared_error",
+        "environment_mean_squared_error",
         "n_skills",
         "coverage",
         "seconds",
         "cpu_seconds",
     ),
-    optional=("environment_final_accuracy_percent", "coverage"),
+    optional=(
+        "accuracy_percent",
+        "environment_final_accuracy_percent",
+        "squared_error",
+        "final_squared_error",
+        "environment_mean_squared_error",
+        "n_skills",
+        "coverage",
+    ),
     comparable=("env", "env_options", "mode", "codes", "labels", "steps"),
     variant_by="mode",
-    titles={"skills": "Skills in an environment", "labels": "Labels of an environment"},
+    titles={
+        "skills": "Skills in an environment",
+        "labels": "Labels of an environment",
+        "regression": "Numbers of an environment",
+    },
     ceiling=ceiling,
     limits=limits,
     peers=peers,

@@ -11,9 +11,7 @@ from irrl.runs.run import CHECKPOINTS, Run
 from irrl.runs.schedule import is_due
 from irrl.tasks.contract import Metrics
 from irrl.tasks.gym.evaluate import evaluate_now
-from irrl.tasks.gym.learner import Learner
-
-KEPT = 2  # checkpoints: each holds all episodes that the discriminator learns from
+from irrl.tasks.gym.learner import KEPT, Learner
 
 
 def learn_once(learner: Learner) -> None:
@@ -54,18 +52,28 @@ def train(run: Run, learner: Learner) -> Metrics:
     """Train from where the learner stands to the end; return the summary."""
     config = learner.config
     try:
-        if learner.observed < 0:
-            observe(run, learner)
-        learner.begin_segment()
-        while learner.step < config.steps:
-            learn_once(learner)
-            if observe(run, learner):
-                learner.begin_segment()
+        if config.engine == "rllib":
+            from irrl.tasks.gym.rllib_train import train_on_cluster
+
+            train_on_cluster(run, learner)
+        else:
+            train_here(run, learner)
         metrics = evaluate_now(config, learner.described, learner.agent, learner.model)
         cost = {"steps": learner.step, "seconds": run.seconds, "cpu_seconds": learner.cpu_seconds}
         return run.finish({**metrics, **cost})
     finally:
         learner.close()
+
+
+def train_here(run: Run, learner: Learner) -> None:
+    if learner.observed < 0:
+        observe(run, learner)
+    forget_old(run, learner.step)  # a kill may have come between a checkpoint and this
+    learner.begin_segment()
+    while learner.step < learner.config.steps:
+        learn_once(learner)
+        if observe(run, learner):
+            learner.begin_segment()
 
 
 def observe(run: Run, learner: Learner) -> bool:
@@ -76,12 +84,19 @@ def observe(run: Run, learner: Learner) -> bool:
     due = is_due(before, now, config.evaluate_every, end)
     saves = is_due(before, now, config.checkpoint_every, end)  # at 0 too: there is a row already
     if due or saves:
+        learner.look()
         require_finite(now, *learner.agent.policy.state_dict().values())
     if due:
         metrics = evaluate_now(config, learner.described, learner.agent, learner.model)
         run.log({"step": now, **metrics, **learner.take_notes()})
     if saves:
         run.save(now, *learner.to_checkpoint())
-        for old in checkpoint_paths(run.folder / CHECKPOINTS)[:-KEPT]:
-            remove_checkpoint(old)
+        forget_old(run, now)
     return saves
+
+
+def forget_old(run: Run, now: int) -> None:
+    """Remove the checkpoints of before a step, all but the newest ones."""
+    paths = checkpoint_paths(run.folder / CHECKPOINTS)
+    for old in [path for path in paths if int(path.name) <= now][:-KEPT]:
+        remove_checkpoint(old)

@@ -22,7 +22,6 @@ from irrl.errors import UserError
 from irrl.gradient_measured import ORACLE, RUN, Arm, MeasuredGradients, make_arms
 from irrl.gradient_noise import GradientMoments, SampledMoments
 from irrl.rewards import reward
-from irrl.runs.checkpoint import load_checkpoint, some_checkpoints
 from irrl.runs.run import Run
 from irrl.tasks.skills.config import SkillsConfig
 from irrl.tasks.skills.kernels import greedy_moves
@@ -58,7 +57,7 @@ def measure_gradient(
         )
     arms = make_arms(tuple(rewards))
     room_map, found = read_map(config.map), []
-    chosen = [load_checkpoint(path) for path in some_checkpoints(run.folder, checkpoints)]
+    chosen = run.some_checkpoints(checkpoints)
     for number, checkpoint in enumerate(chosen):
         tables = restored_tables(config, room_map, checkpoint.arrays)
 

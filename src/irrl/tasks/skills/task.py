@@ -43,6 +43,7 @@ TASK = Task(
         "Share of episodes that end in each cell, early to late",
         imported(_FIGURES, "occupancy_figure"),
     ),
+    play=imported("irrl.tasks.skills.play", "play"),
     plot_beside=imported(_FIGURES, "plot_beside"),
     measure_gradient=imported("irrl.tasks.skills.gradient", "measure_gradient"),
 )
