@@ -3,7 +3,8 @@ import pytest
 from irrl.errors import UserError
 from irrl.reward_model import Settings
 from irrl.tasks import make_config
-from irrl.tasks.gym.config import OF_REWARD_MODEL, GymConfig, seen_part
+from irrl.tasks.gym.checks import seen_part
+from irrl.tasks.gym.config import OF_REWARD_MODEL, GymConfig
 
 
 def test_what_is_left_open_follows_the_mode():

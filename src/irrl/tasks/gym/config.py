@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from irrl.density_rewards import DENSITY_REWARDS
-from irrl.errors import UserError, unknown_name
-from irrl.rewards import REWARDS
-from irrl.runs.config import SCHEDULES, Config, flag_name, setting
+from irrl.errors import UserError
+from irrl.runs.config import SCHEDULES, Config, setting
+from irrl.tasks.gym.checks import require_engine, require_label_settings
 
 MODES = ("labels", "skills", "regression")
 ON_POLICY = ("ppo", "a2c", "recurrent-ppo")
@@ -183,7 +183,7 @@ class GymConfig(Config):
             mode=MODES, agent=AGENTS, pay=PAYMENTS, observe=OBSERVED, schedule=SCHEDULES,
             bonus=BONUSES, density=DENSITIES, engine=tuple(ENGINES),
         )  # fmt: skip
-        self._require_engine()
+        require_engine(self, ENGINES[self.engine])
         require_label_settings(self)
         self.fill("judge", "final" if self.mode == "skills" else "trajectory")
         self.require_known(judge=JUDGES)
@@ -224,24 +224,6 @@ class GymConfig(Config):
         self.all_env_options()
         self.all_widths()
 
-    def _require_engine(self) -> None:
-        """Raise where an engine cannot carry what is asked of it."""
-        if self.agent not in ENGINES[self.engine]:
-            raise UserError(
-                f"engine {self.engine} has no agent {self.agent}: it has "
-                f"{', '.join(ENGINES[self.engine])}"
-            )
-        if self.engine != "rllib":
-            if self.address is not None:
-                raise UserError("address is for --engine rllib")
-            return
-        if self.mode == "regression":
-            raise UserError("engine rllib carries labels and skills, not mode regression")
-        if self.observe != "raw":
-            raise UserError(f"engine rllib shows raw observations, got observe {self.observe}")
-        if self.device != "cpu":
-            raise UserError(f"engine rllib learns on the cpu, got device {self.device}")
-
     def _by_mode(self, labels: int, skills: int) -> int:
         return skills if self.mode == "skills" else labels
 
@@ -281,47 +263,3 @@ class GymConfig(Config):
         """What the reward model is made with."""
         found = {theirs: getattr(self, ours) for ours, theirs in OF_REWARD_MODEL.items()}
         return found | {"mode": "skills" if self.mode == "skills" else "labels"}
-
-
-def require_label_settings(config: GymConfig) -> None:
-    """Raise where settings of labels do not fit together."""
-    low, high = config.label_low, config.label_high
-    if (low is None) != (high is None) or (low is not None and high is not None and low >= high):
-        raise UserError(f"label-low must be below label-high, got {low} and {high}")
-    if config.epsilon is not None and config.epsilon <= 0:
-        raise UserError(f"epsilon must be positive, got {config.epsilon}")
-    if config.mode == "regression":
-        if config.reward not in DENSITY_REWARDS and config.density == "normal":
-            raise UserError(
-                f"reward {config.reward} is of classes: take density bins, or one of "
-                f"{', '.join(DENSITY_REWARDS)}"
-            )
-        return
-    if config.reward in DENSITY_REWARDS and config.reward not in REWARDS:
-        raise UserError(f"reward {config.reward} is for labels that are numbers: mode regression")
-    for name in ("label_low", "label_moves", "epsilon"):
-        if getattr(config, name) is not None:
-            raise UserError(f"{flag_name(name)} is for labels that are numbers: mode regression")
-
-
-def seen_part(sees: str, names: list[str]) -> Any:
-    """What the setting ``sees`` says of an observation: None for all, names, or a slice."""
-    if sees == "all":
-        return None
-    wanted = [name.strip() for name in sees.split(",")]
-    if names:
-        for name in wanted:
-            if name not in names:
-                raise UserError(unknown_name("part of the observation", name, names))
-        return wanted
-    first, colon, last = sees.partition(":")
-    try:
-        return slice(int(first or 0), int(last) if last else None) if colon else _one(int(first))
-    except ValueError:
-        raise UserError(
-            f"sees must be all or numbers of a vector such as 0:2, got {sees!r}"
-        ) from None
-
-
-def _one(number: int) -> slice:
-    return slice(number, number + 1)

@@ -20,7 +20,8 @@ from irrl.envs.skills import OBSERVATION, Skills
 from irrl.envs.skills_vector import SkillsVector
 from irrl.errors import UserError
 from irrl.reward_model import Continuous
-from irrl.tasks.gym.config import ENGINES, GymConfig, seen_part
+from irrl.tasks.gym.checks import seen_part
+from irrl.tasks.gym.config import ENGINES, GymConfig
 
 
 class Described(NamedTuple):

@@ -1,0 +1,74 @@
+"""Settings that must fit together, and what is seen of an observation."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from irrl.density_rewards import DENSITY_REWARDS
+from irrl.errors import UserError, unknown_name
+from irrl.rewards import REWARDS
+from irrl.runs.config import flag_name
+
+if TYPE_CHECKING:
+    from irrl.tasks.gym.config import GymConfig
+
+
+def require_engine(config: "GymConfig", agents: Sequence[str]) -> None:
+    """Raise where an engine, which has these agents, cannot carry what is asked of it."""
+    if config.agent not in agents:
+        raise UserError(
+            f"engine {config.engine} has no agent {config.agent}: it has {', '.join(agents)}"
+        )
+    if config.engine != "rllib":
+        if config.address is not None:
+            raise UserError("address is for --engine rllib")
+        return
+    if config.mode == "regression":
+        raise UserError("engine rllib carries labels and skills, not mode regression")
+    if config.observe != "raw":
+        raise UserError(f"engine rllib shows raw observations, got observe {config.observe}")
+    if config.device != "cpu":
+        raise UserError(f"engine rllib learns on the cpu, got device {config.device}")
+
+
+def require_label_settings(config: "GymConfig") -> None:
+    """Raise where settings of labels do not fit together."""
+    low, high = config.label_low, config.label_high
+    if (low is None) != (high is None) or (low is not None and high is not None and low >= high):
+        raise UserError(f"label-low must be below label-high, got {low} and {high}")
+    if config.epsilon is not None and config.epsilon <= 0:
+        raise UserError(f"epsilon must be positive, got {config.epsilon}")
+    if config.mode == "regression":
+        if config.reward not in DENSITY_REWARDS and config.density == "normal":
+            raise UserError(
+                f"reward {config.reward} is of classes: take density bins, or one of "
+                f"{', '.join(DENSITY_REWARDS)}"
+            )
+        return
+    if config.reward in DENSITY_REWARDS and config.reward not in REWARDS:
+        raise UserError(f"reward {config.reward} is for labels that are numbers: mode regression")
+    for name in ("label_low", "label_moves", "epsilon"):
+        if getattr(config, name) is not None:
+            raise UserError(f"{flag_name(name)} is for labels that are numbers: mode regression")
+
+
+def seen_part(sees: str, names: list[str]) -> Any:
+    """What the setting ``sees`` says of an observation: None for all, names, or a slice."""
+    if sees == "all":
+        return None
+    wanted = [name.strip() for name in sees.split(",")]
+    if names:
+        for name in wanted:
+            if name not in names:
+                raise UserError(unknown_name("part of the observation", name, names))
+        return wanted
+    first, colon, last = sees.partition(":")
+    try:
+        return slice(int(first or 0), int(last) if last else None) if colon else _one(int(first))
+    except ValueError:
+        raise UserError(
+            f"sees must be all or numbers of a vector such as 0:2, got {sees!r}"
+        ) from None
+
+
+def _one(number: int) -> slice:
+    return slice(number, number + 1)
