@@ -21,14 +21,14 @@ test-slow: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## the tests that take minu
 
 # An environment of its own, of the lowest versions that pyproject.toml allows; torch stays 2.13.0.
 LOWEST := .venv-lowest
-test-lowest: $(VENV)/.dev   ## tests of library, skills and command line with the lowest versions of all it needs
+test-lowest: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## the tests of what has bounds, with the lowest versions they allow
 	$(PYTHON) -m venv $(LOWEST)
 	$(BIN)/python -m tests.lowest > $(LOWEST)/constraints.txt
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/constraints.txt \
-	  --editable '.[torch,counting,sb3,jax,ray,tensorboard,report]' hatchling hypothesis pytest pytest-xdist
-	$(LOWEST)/bin/python -m pytest -n 2 -p no:cacheprovider tests/test_[a-df-mo-qs-z]*.py tests/test_returns.py \
-	  tests/test_rewards.py tests/test_noise*.py tests/tasks/skills tests/cli tests/runs tests/envs tests/reward_model
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$$($(BIN)/python -m tests.lowest extras)]" \
+	  --constraint $(LOWEST)/constraints.txt ap_gym aiohttp pillow hatchling hypothesis pytest pytest-xdist
+	$(LOWEST)/bin/python -m pytest -p no:cacheprovider -n $(or $(WORKERS),2) \
+	  $$($(BIN)/python -m tests.lowest tests)
 
 fuzz: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## damage run folders of every task for half an hour (MINUTES=30)
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),30)

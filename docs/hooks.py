@@ -149,15 +149,16 @@ def _package(name: str) -> griffe.Object:
 
 
 def _public() -> set[str]:
-    """Modules that `irrl` lists, and adapters that say what they offer."""
+    """Modules that `irrl` lists or takes names from, and adapters that say what they offer."""
     tree = ast.parse((ROOT / "src" / "irrl" / "__init__.py").read_text(encoding="utf-8"))
-    listed: tuple[str, ...] = ()
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_MODULES":
-            listed = ast.literal_eval(node.value)
+    said = {
+        getattr(node.targets[0], "id", ""): ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+    }
     adapters = _find("irrl.adapters").members.values()
     offered = {each.path for each in adapters if each.is_module and each.exports is not None}
-    return {f"irrl.{name}" for name in listed} | offered
+    return {f"irrl.{name}" for name in said["_MODULES"]} | {*said["_NAMES"].values()} | offered
 
 
 def _undocumented(thing: Any) -> Iterator[str]:

@@ -82,6 +82,12 @@ class Preferred(VecEnvWrapper):
         model: the preference model, for `step_space` of these environments.
         segment: how many steps a judge is shown.
         training: whether segments are kept for a judge; False for evaluation.
+
+    Example:
+        >>> from stable_baselines3.common.env_util import make_vec_env
+        >>> envs = make_vec_env("Pendulum-v1", n_envs=2, seed=0)
+        >>> env = Preferred(envs, PreferenceModel(step_space(envs)), segment=25)
+        >>> callback = env.learner(judge=ReturnTeacher(), comparisons=600)
     """
 
     def __init__(

@@ -56,6 +56,13 @@ class PreferenceReward:
             is better, 0 where the second is, 0.5 where neither is. None: the model stays as it is.
         pairs_per_prompt: how many it is shown of a prompt's completions.
         comparisons: how many it may be asked for in all; None for no end.
+
+    Example:
+        >>> from gymnasium.spaces import Box
+        >>> embed = lambda prompts, texts: np.array([[len(text)] for text in texts], np.float32)
+        >>> reward = PreferenceReward(PreferenceModel(Box(0.0, np.inf, (1,))), embed)
+        >>> reward.__name__  # GRPOTrainer(..., reward_funcs=reward, callbacks=[reward.callback()])
+        'preference'
     """
 
     __name__ = "preference"  # by which TRL logs it

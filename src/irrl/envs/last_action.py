@@ -22,6 +22,13 @@ class LastAction(VectorWrapper):
     Args:
         env: vector environments whose actions are vectors, and which reset with the next step or
             when they are told to.
+
+    Example:
+        >>> import gymnasium, irrl.envs
+        >>> env = LastAction(gymnasium.make_vec("irrl/PointMass-v0", num_envs=2))
+        >>> observations, info = env.reset(seed=0)
+        >>> {name: array.shape for name, array in observations.items()}
+        {'observation': (2, 5), 'last_action': (2, 2)}
     """
 
     def __init__(self, env: VectorEnv) -> None:

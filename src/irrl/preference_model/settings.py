@@ -39,6 +39,10 @@ class PreferenceSettings:
         held_out: share of comparisons that are never learned from, by which overfitting shows.
         seed: of the first weights, of all batches and of the references.
         device: of PyTorch.
+
+    Example:
+        >>> PreferenceSettings(reward="disdain").ensemble
+        2
     """
 
     reward: str = "linear"
