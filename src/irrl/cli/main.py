@@ -32,6 +32,7 @@ ABOUT = "irrl: train a policy on rewards from a discriminator that is still lear
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; return the exit code: 0 done, 1 some runs failed, 2 impossible, 130 stopped,
     141 not heard out."""
+    _require_streams()
     is_program = arguments is None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     verb = arguments[0] if arguments else "--help"
@@ -86,8 +87,17 @@ def _run(verb: str, arguments: list[str]) -> int:
 
 
 def _fail(text: str) -> int:
-    print(f"irrl: error: {' '.join(text.splitlines())}", file=sys.stderr)
+    from irrl.runs.progress import say
+
+    say(f"irrl: error: {' '.join(text.splitlines())}")
     return 2
+
+
+def _require_streams() -> None:
+    """What was closed is opened to nowhere: else a file of a run would be in its place."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (until the end)
 
 
 def _write_any_name() -> None:

@@ -59,8 +59,8 @@ class Bars:
 
 
 def say(text: str) -> None:
-    """A line on the standard error. Where nobody reads it any more, work goes on in silence."""
+    """A line on the standard error. Where nobody can read it, work goes on in silence."""
     try:
         print(text, file=sys.stderr, flush=True)
-    except BrokenPipeError:
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
