@@ -39,6 +39,7 @@ from irrl.tasks.gym.rllib_policy import Policy, is_asynchronous, module_spec
 
 ENVIRONMENT = "irrl"
 OBJECT_STORE = 256 * 2**20  # bytes, on this machine
+WAIT = 0.01  # seconds for runners; asking without a pause takes the core that one of them needs
 SCHEDULE = 32  # straight pieces of a schedule
 THEIRS = "rllib"  # the folder of RLlib's own checkpoints
 LOSS = ("discriminator_loss", "discriminator_batches")
@@ -283,7 +284,9 @@ def stock_config(config: GymConfig, begun_at: int) -> Any:
         vf_loss_coeff=0.5,
         use_kl_loss=False,
     )
-    if not asynchronous:
+    if asynchronous:
+        theirs.training(timeout_s_sampler_manager=WAIT)
+    else:
         theirs.training(
             lambda_=config.lambda_,
             minibatch_size=min(config.batch_size, together),
