@@ -33,7 +33,8 @@ def test_its_error_is_the_one_that_the_environment_finds(run):
 def test_its_primary_metric_is_the_squared_error(run):
     task = find_task("gym").for_variant(run.settings)
     assert task.primary.name == "squared_error" and not task.primary.higher_is_better
-    assert evaluate(open_run(run.folder))["squared_error"] == run.summary()["squared_error"]
+    _, found = evaluate(open_run(run.folder))
+    assert found["squared_error"] == run.summary()["squared_error"]
 
 
 def test_where_it_went_can_be_drawn(run):
