@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from irrl.analysis.plots import plot_comparison
 from irrl.errors import UserError
-from irrl.tasks import evaluate, find_task, make_config, open_run
+from irrl.tasks import checked_run, evaluate, find_task, make_config, open_run
 from irrl.tasks.gym.environments import describe
 from irrl.tasks.gym.play import walks_of
 from tests.helpers.runs import run_in
@@ -35,6 +36,11 @@ def test_its_primary_metric_is_the_squared_error(run):
     assert task.primary.name == "squared_error" and not task.primary.higher_is_better
     _, found = evaluate(open_run(run.folder))
     assert found["squared_error"] == run.summary()["squared_error"]
+
+
+def test_it_can_be_compared_and_reported(run):
+    assert checked_run(run.folder).final("squared_error") == run.summary()["squared_error"]
+    assert len(plot_comparison([open_run(run.folder)]).axes) == 4
 
 
 def test_where_it_went_can_be_drawn(run):
