@@ -48,6 +48,12 @@ def test_where_it_went_can_be_drawn(run):
     assert walk.places.shape[1] == 2 and np.abs(walk.places).max() <= 1.0
 
 
+def test_bins_and_an_ensemble_with_a_bonus_go_with_a_reward_of_classes(tmp_path):
+    bins = {"density": "bins", "bins": 8, "reward": "clipped-linear", "bonus_weight": 0.1}
+    found = run_in(tmp_path / "run", "gym", **{**WALK, **bins, "steps": 400}).summary()
+    assert found["squared_error"] < 2.0 and found["reward_mean"] >= 0.0
+
+
 def test_an_environment_that_says_nothing_is_asked_for_numbers():
     config = {k: v for k, v in WALK.items() if k not in ("labels", "label_low", "label_high")}
     with pytest.raises(UserError, match="how many numbers a label has: give --labels"):
