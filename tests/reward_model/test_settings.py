@@ -1,7 +1,12 @@
 import json
 
+import numpy as np
 import pytest
+import torch
+from gymnasium.spaces import Box
 
+import irrl
+from irrl.densities import Uniform
 from irrl.errors import UserError
 from irrl.reward_model import Settings
 from irrl.reward_model.settings import JUDGES, PAYMENTS
@@ -80,3 +85,54 @@ def test_they_are_the_same_from_json(judge, pay):
 def test_every_reward_of_the_library_can_be_paid(name):
     model = small_model(reward=name)
     assert model.settings.ensemble == 1 + REWARDS[name].needs_ensemble
+
+
+# --- the unit of rewards ---
+
+
+@pytest.mark.parametrize("name", ["clipped-linear", "clipped-log", "accuracy", "f-chi2"])
+def test_in_units_of_the_largest_certainty_earns_one(name):
+    prior = (0.5, 0.3, 0.2)
+    model = irrl.RewardModel(Box(-1.0, 1.0, (2,)), 3, reward=name, reward_unit="largest",
+                             prior=prior)  # fmt: skip
+    certain = torch.log_softmax(torch.tensor([[[0.0, 0.0, 60.0]]]), -1)
+    rarest = model.kind.rewards(certain, torch.tensor([2]), np.zeros(3))
+    assert rarest.item() == pytest.approx(1.0, rel=1e-5)
+
+
+def test_a_reward_of_eight_times_the_size_is_the_same_in_its_unit():
+    beliefs = torch.log_softmax(torch.randn(1, 20, 4, generator=torch.manual_seed(0)), -1)
+    labels = torch.arange(20) % 4
+    paid = [
+        irrl.RewardModel(Box(-1.0, 1.0, (2,)), 4, reward=f"tests.reward_model.test_settings:{g}",
+                         reward_unit="largest").kind.rewards(beliefs, labels, np.zeros(4))
+        for g in ("once", "eightfold")
+    ]  # fmt: skip
+    assert torch.equal(*paid) and paid[0].max() > 0
+
+
+def once(q):
+    return q * q
+
+
+def eightfold(q):
+    return 8.0 * q * q
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"reward_unit": "large"}, "Did you mean 'largest'"),
+        ({"reward_unit": "largest", "reward": "f-reverse-kl"}, "has no unit"),
+        ({"reward_unit": "largest", "reward": "crps"}, "is of numbers"),
+    ],
+)
+def test_a_unit_that_cannot_be(settings, said):
+    with pytest.raises(ValueError, match=said):
+        Settings(**settings)
+
+
+def test_numbers_have_no_unit_of_classes():
+    labels = irrl.Continuous((1,), Uniform(-1.0, 1.0), density="bins")
+    with pytest.raises(ValueError, match="reward_unit is for classes"):
+        irrl.RewardModel(Box(-1.0, 1.0, (2,)), labels, reward="linear", reward_unit="largest")

@@ -10,6 +10,7 @@ from torch import Tensor
 from irrl.ensembles import disagreement, log_mean_exp
 from irrl.errors import UserError
 from irrl.reward_model.settings import Settings
+from irrl.units import reward_unit
 
 NOT_TOLD = -1
 
@@ -43,6 +44,7 @@ class Classes:
         self.counts_size = self.outputs
         self.of_prior = prior
         self.reward_fn = settings.reward_fn(validate=False)
+        self.unit = settings.reward_unit
 
     def __str__(self) -> str:
         return f"{self.labels} labels"
@@ -116,8 +118,10 @@ class Classes:
 
     def rewards(self, beliefs: Tensor, labels: Tensor, counts: np.ndarray) -> Tensor:
         """Rewards ``(n,)`` of members' beliefs ``(N, n, K)``."""
-        log_prior = torch.from_numpy(self.prior(counts)).to(beliefs.device)
-        return self.reward_fn(beliefs, labels, log_prior, ensemble=True)
+        prior = self.prior(counts)
+        log_prior = torch.from_numpy(prior).to(beliefs.device)
+        rewards = self.reward_fn(beliefs, labels, log_prior, ensemble=True)
+        return rewards / reward_unit(self.unit, self.reward_fn, prior)
 
     def disagreement(self, beliefs: Tensor) -> Tensor:
         """How much members disagree, shape ``(n,)``."""

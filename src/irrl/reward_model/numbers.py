@@ -66,6 +66,8 @@ class Numbers:
 
     def _find_pay(self, settings: Settings) -> Pay:
         name = settings.reward
+        if settings.reward_unit != "absolute":
+            raise UserError("reward_unit is for classes, got continuous labels")
         if name in DENSITY_REWARDS:
             reward_fn = density_reward(name, epsilon=settings.epsilon, validate=False)
             prior = self.prior_density

@@ -12,6 +12,7 @@ from irrl.reward_model.networks import CORES
 from irrl.reward_model.normalise import PIXELS
 from irrl.rewards import REWARDS, Reward
 from irrl.rewards import reward as find_reward
+from irrl.units import REWARD_UNITS, require_unit
 
 MODES = ("labels", "skills")
 JUDGES = ("trajectory", "state", "final")
@@ -42,6 +43,9 @@ class Settings:
             for a comparison: the discriminator learns and only watches.
         reward: a name of `irrl.REWARDS`, or ``"module:function"``; for continuous labels one of
             `irrl.DENSITY_REWARDS`, ``"ball"`` if none is given.
+        reward_unit: rewards of classes ``"absolute"``, as their formula says, or divided by the
+            ``"largest"`` of them, so that a bonus, a cost or a range of values means the same for
+            each reward.
         epsilon: for ``"ball"``: half the side of the box around a label, in prior standard
             deviations; 0.25 if left open.
         prior: of labels that are classes: ``"uniform"``, ``"counted"``, or a probability for each.
@@ -80,6 +84,7 @@ class Settings:
     judge: str | None = None
     pay: str = "end"
     reward: str = "clipped-linear"
+    reward_unit: str = "absolute"
     epsilon: float | None = None
     prior: str | tuple[float, ...] = "uniform"
     ensemble: int | None = None
@@ -115,8 +120,9 @@ class Settings:
         for name, value in DEFAULTS[self.mode].items():
             self._fill(name, value)
         self._require_known(
-            judge=JUDGES, pay=PAYMENTS, core=CORES, pixels=PIXELS, bonus_for=BONUSES
-        )
+            judge=JUDGES, pay=PAYMENTS, core=CORES, pixels=PIXELS, bonus_for=BONUSES,
+            reward_unit=REWARD_UNITS,
+        )  # fmt: skip
         self._require("bonus", lambda v: 0 <= v < np.inf, "zero or positive")
         self._fill("ensemble", 2 if self._must_disagree else 1)
         self._require(
@@ -138,6 +144,10 @@ class Settings:
         for name in ("normalise", "varying_length"):
             if not isinstance(getattr(self, name), bool):
                 raise UserError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.reward_unit != "absolute":
+            if self.is_of_densities:
+                raise UserError(f"reward_unit is for classes: reward {self.reward!r} is of numbers")
+            require_unit(self.reward_unit, self.reward_fn())
         if isinstance(self.prior, str):
             self._require_known(prior=PRIORS)
         else:

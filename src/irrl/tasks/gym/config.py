@@ -8,6 +8,7 @@ from irrl.density_rewards import DENSITY_REWARDS
 from irrl.errors import UserError
 from irrl.runs.config import SCHEDULES, Config, setting
 from irrl.tasks.gym.checks import require_engine, require_label_settings
+from irrl.units import REWARD_UNITS
 
 MODES = ("labels", "skills", "regression")
 ON_POLICY = ("ppo", "a2c", "recurrent-ppo")
@@ -27,6 +28,7 @@ OF_REWARD_MODEL = {
     "judge": "judge",
     "pay": "pay",
     "reward": "reward",
+    "reward_unit": "reward_unit",
     "epsilon": "epsilon",
     "prior": "prior",
     "ensemble_size": "ensemble",
@@ -80,6 +82,9 @@ class GymConfig(Config):
     )
     density: str = setting("normal", "of labels that are numbers: normal or bins")
     bins: int = setting(32, "of each number")
+    reward_unit: str = setting(
+        "absolute", "rewards of classes as their formula says (absolute), or divided by the largest"
+    )
     epsilon: float | None = setting(
         None, "of ball: half the side of the box, in prior standard deviations (0.25)"
     )
@@ -181,7 +186,7 @@ class GymConfig(Config):
         super().__post_init__()
         self.require_known(
             mode=MODES, agent=AGENTS, pay=PAYMENTS, observe=OBSERVED, schedule=SCHEDULES,
-            bonus=BONUSES, density=DENSITIES, engine=tuple(ENGINES),
+            bonus=BONUSES, density=DENSITIES, reward_unit=REWARD_UNITS, engine=tuple(ENGINES),
         )  # fmt: skip
         require_engine(self, ENGINES[self.engine])
         require_label_settings(self)
