@@ -56,6 +56,7 @@ def run_rewards(parser: Parser, arguments: list[str]) -> int:
     print("q: posterior of the label, p: its prior, y: the label; slope: from above, where clipped")
     if not names:
         _print_density_rewards()
+    print("which to take, when: docs/which-reward.md")
     return 0
 
 
