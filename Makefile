@@ -13,7 +13,7 @@ help:            ## this list
 demo: $(VENV)/.demo   ## the paper's main claim in about two minutes: table and figure in runs/demo
 	$(BIN)/irrl compare skills --rewards clipped-linear,clipped-log --seeds 3 --out $(OUT)
 
-test: lint $(VENV)/.mnist $(VENV)/.gl $(VENV)/.browser   ## ruff, mypy and the fast tests
+test: lint $(VENV)/.mnist $(VENV)/.gl $(VENV)/.browser $(VENV)/.shells   ## ruff, mypy and the fast tests
 	$(BIN)/python -m pytest -n 2
 
 test-slow: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## the tests that take minutes: learning results of the presets
@@ -96,4 +96,10 @@ $(VENV)/.gl: $(VENV)/.dev
 $(VENV)/.browser: $(VENV)/.dev
 	$(BIN)/python -c 'from tests.helpers.browser import find_browser; find_browser()' || { \
 	  apt-get update -qq && apt-get install -y -qq chromium; }
+	touch $@
+
+# Shells for the tests of completion. Where they are missing, Debian's packages, if we may install.
+$(VENV)/.shells: $(VENV)/.dev
+	command -v zsh && command -v fish || { \
+	  apt-get update -qq && apt-get install -y -qq zsh fish; }
 	touch $@

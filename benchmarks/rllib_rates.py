@@ -9,8 +9,8 @@ first round warms up, the median counts. The environment, the networks and the b
 A runner (`SingleAgentEnvRunner.sample`), its pieces of episodes on their way (pickled, read again),
 the learner (`Learner.update`: connectors, reward, policy, discriminator) and a set of weights
 (made, pickled, read, set) are measured apart, in one process, without a network in between; so is a
-call of an actor. Then whole runs on two runners are measured, driver and runners together: that is
-the share of steps which RLlib keeps with a reward model, and a check of the sum of the parts.
+call of an actor: they tell where time goes. Whole runs on two runners are measured, too, driver and
+runners: by these the share of steps that RLlib keeps with a reward model, and the curve.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def cpu_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 def config_of(agent: str, with_rewards: bool) -> Any:
     """RLlib's configuration, with or without a reward model."""
     from irrl.tasks.gym.environments import describe
-    from irrl.tasks.gym.rllib_learner import algorithm_config, stock_config
+    from irrl.tasks.gym.rllib_config import algorithm_config, stock_config
 
     settings: Any = make_config("gym", engine="rllib", agent=agent, env_runners=RUNNERS)
     if with_rewards:
@@ -135,22 +135,17 @@ def measure(agent: str) -> dict[str, dict[str, float]]:
 def throughput(agent: str, cost: dict[str, float], runners: int, slower: float = 0.0) -> float:
     """Steps a second with so many runners, a core for each and one for the learner.
 
-    PPO waits: runners act on a batch that grows with their number, then the learner learns. APPO's
-    runners act while it learns: the slower of both decides. The learner reads all pieces, and calls
-    each runner twice, to act and to take the weights, which all do at the same time.
+    By what a step cost in whole runs, calls, pieces and weights included. PPO waits: runners act on
+    a batch that grows with their number, then the learner learns. APPO's runners act while it
+    learns: the slower of both decides.
     """
-    per_call = cost["steps"] / (RUNNERS if agent == "ppo" else 1)  # of one runner
-    acting = per_call * (cost["runner"] + slower + cost["sent"]) + cost["weights_set"]
-    learning = per_call * (cost["read"] + cost["learner"]) + 2.0 * cost["call"]
-    if agent == "ppo":
-        return runners * per_call / (acting + runners * learning + cost["weights_made"])
-    return min(runners * per_call / acting, per_call / (learning + cost["weights_made"]))
+    acting, learning = (cost["runners"] + slower) / runners, cost["driver"]
+    return 1.0 / (acting + learning if agent == "ppo" else max(acting, learning))
 
 
-def bend(agent: str, cost: dict[str, float], slower: float) -> float:
-    """How many runners reach half of what any number would; of APPO, all of it."""
-    limit = throughput(agent, cost, 10**9, slower)
-    return limit / throughput(agent, cost, 1, slower) - (agent == "ppo")
+def bend(cost: dict[str, float], slower: float) -> float:
+    """How many runners act as long as the learner learns; more bring PPO at most twice as far."""
+    return (cost["runners"] + slower) / cost["driver"]
 
 
 # --- a cluster of this machine ---
@@ -214,36 +209,30 @@ def measure_whole(agent: str) -> dict[str, dict[str, float]]:
 # --- in words ---
 
 
-def said_of_parts(agent: str, costs: dict[str, dict[str, float]]) -> dict[str, Any]:
-    """Costs of the parts, the curve and where it bends."""
-    curve = {
-        f"{1e3 * slower:g} ms slower": {
-            kind: {
-                "steps_per_second": {
-                    str(n): round(throughput(agent, cost, n, slower)) for n in SIZES
-                },
-                "bend_at_runners": round(bend(agent, cost, slower), 1),
-            }
-            for kind, cost in costs.items()
-        }
-        for slower in SLOWER
-    }
+def said_of_parts(costs: dict[str, dict[str, float]]) -> dict[str, Any]:
     micro, milli = ("runner", "sent", "read", "learner"), ("weights_made", "weights_set")
     return {
         "parts_microseconds_per_step": _rounded(costs, micro, 1e6),
         "parts_milliseconds_of_weights": _rounded(costs, milli, 1e3),
         "bytes": _rounded(costs, ("bytes_per_step", "bytes_of_weights"), 1.0),
-        "curve": curve,
     }
 
 
-def said_of_whole(spent: dict[str, dict[str, float]]) -> dict[str, Any]:
-    """What whole runs cost, and the share of steps per CPU second that is kept."""
+def said_of_whole(agent: str, spent: dict[str, dict[str, float]]) -> dict[str, Any]:
+    """What whole runs cost, the share of steps per CPU second that is kept, and the curve."""
     both = {kind: sum(found.values()) for kind, found in spent.items()}
     return {
         "whole_microseconds_per_step": _rounded(spent, ("driver", "runners"), 1e6),
         "steps_per_cpu_second": {kind: round(1.0 / found) for kind, found in both.items()},
         "share_kept": round(both["stock"] / both["rewarded"], 3),
+        "curve": {
+            f"{1e3 * slower:g} ms slower": {
+                kind: {str(n): round(throughput(agent, cost, n, slower)) for n in SIZES}
+                | {"bend_at_runners": round(bend(cost, slower), 1)}
+                for kind, cost in spent.items()
+            }
+            for slower in SLOWER
+        },
     }
 
 
@@ -263,8 +252,8 @@ def main() -> None:
     call = seconds_of_a_call(ray)
     result: dict[str, Any] = {"microseconds_of_a_call": round(1e6 * call, 1)}
     for agent in AGENTS:
-        costs = {kind: {**cost, "call": call} for kind, cost in measure(agent).items()}
-        result[agent] = {**said_of_parts(agent, costs), **said_of_whole(measure_whole(agent))}
+        whole = measure_whole(agent)
+        result[agent] = {**said_of_parts(measure(agent)), **said_of_whole(agent, whole)}
         print(agent, json.dumps(result[agent], indent=1))
     ray.shutdown()
     if options.output:

@@ -3,6 +3,7 @@
 FIVE = "clipped-linear,clipped-log,linear,log,accuracy"
 PERCEPTION = "gym --preset perception"
 LOCALISATION = "gym --preset localisation"
+SHORT = "--steps 32000 --evaluate-every 32000 --evaluate-episodes 128"
 
 # Name -> title, what it is, flags of `irrl compare`, hours on two cores.
 GYM_STUDIES = {
@@ -56,6 +57,18 @@ GYM_STUDIES = {
         "less a small cost of moving, at every step. The discriminator learns as before and makes "
         "the predictions, but pays nothing.",
         f"{LOCALISATION} --rewards ball --pay environment --seeds 5",
+        0.1,
+    ),
+    "gym-light-dark-short": (
+        "LightDark, the first 32,000 steps: two rewards of densities",
+        "The same for two fifths of the steps, while the discriminator is immature.",
+        f"{LOCALISATION} --rewards ball,crps {SHORT} --seeds 5",
+        0.1,
+    ),
+    "gym-light-dark-short-own-reward": (
+        "LightDark, the first 32,000 steps: its own reward",
+        "The peer in the same trainer, for as long.",
+        f"{LOCALISATION} --rewards ball --pay environment {SHORT} --seeds 5",
         0.1,
     ),
     "gym-point-mass": (

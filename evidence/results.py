@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 from documents import write_documents
+from redraw import redraw
 from studies import (
     FAST,
     FAST_DT,
@@ -50,24 +51,24 @@ def main() -> None:
         quick = [name for name, study in STUDIES.items() if not study.hours]
         for name in options.studies or quick:
             run_study(name, STUDIES[name])
-        irrl("rewards", "--plot", "results/rewards.png")
-        irrl("noise", "theory", "-o", "results/noise-theory.png")
+        irrl("rewards", "--plot", "results/rewards.png", "--force")
+        irrl("noise", "theory", "-o", "results/noise-theory.png", "--force")
         look_at_digits()
         look_at_counting()
         look_at_skills()
         look_at_gradients()
+    redraw()
     write_documents()
 
 
 def look_at_digits() -> None:
     """What is measured and drawn of runs that are there."""
-    draw("reward-comparison", "digits-rewards", "ram", "ram-leak", "dt-ram", "dt-ram-leak")
-    draw("oracle-reward", "digits-oracle", "ram", "ram-leak", "oracle")
     keep_calibration("digits-ram", "digits-ram-leak", "digits-dt-ram", "digits-dt-ram-leak")
     runs = [f"runs/results/digits-ram/{name}/seed-0" for name in THREE.split(",")]
     if all((ROOT / run / "summary.json").exists() for run in (*runs, ORACLE_RUN)):
-        irrl("noise", "measure", *runs, "--oracle", ORACLE_RUN, "-o", "results/digits-noise.png")
-        keep_sheet("digits-play.png", *runs)
+        irrl("noise", "measure", *runs, "--oracle", ORACLE_RUN, "-o", "results/digits-noise.png",
+             "--force")  # fmt: skip
+        draw_cases("digits-play.png", *runs)
     if all((ROOT / run / "summary.json").exists() for run in (FAST, FAST_DT)):
         keep_sheet("digits-play-fast.png", FAST, FAST_DT)
     if (ROOT / FAST / "summary.json").exists():
@@ -76,11 +77,9 @@ def look_at_digits() -> None:
         (RESULTS / "digits-placement.json").write_text(json.dumps(accuracy, indent=1) + "\n")
 
 
-def draw(figure: str, name: str, *of_digits: str) -> None:
-    """A figure of the paper, of studies that are there."""
-    folders = [f"runs/results/digits-{study}" for study in of_digits]
-    if all((ROOT / folder / "comparison.json").exists() for folder in folders):
-        irrl("figure", figure, *folders, "-o", f"results/{name}.png")
+def draw_cases(name: str, *runs: str) -> None:
+    """Episodes in which agents differ."""
+    irrl("figure", "case-study", *runs, "-o", f"results/{name}", "--force")
 
 
 def keep_calibration(*studies: str) -> None:
@@ -97,7 +96,7 @@ def keep_calibration(*studies: str) -> None:
 def look_at_counting() -> None:
     runs = [f"runs/results/counting/{name}/seed-0" for name in THREE.split(",")]
     if all((ROOT / run / "summary.json").exists() for run in runs):
-        keep_sheet("counting-play.png", *runs, "--episodes", "3")
+        draw_cases("counting-play.png", *runs)
 
 
 def look_at_skills() -> None:
@@ -120,12 +119,12 @@ def measure(name: str, studies: list[str], checkpoints: str, *options: str) -> N
     needed = [*runs, ORACLE_RUN] if "--oracle" in options else runs
     if all((ROOT / run / "summary.json").exists() for run in needed):
         irrl("noise", "gradient", *runs, "--checkpoints", checkpoints, *options,
-             "-o", f"results/{name}.png")  # fmt: skip
+             "-o", f"results/{name}.png", "--force")  # fmt: skip
 
 
 def keep_sheet(name: str, *arguments: str) -> None:
     """Play, and keep the sheet; the animation stays with the runs."""
-    irrl("play", *arguments, "--seed", "0", "-o", f"runs/results/{name}")
+    irrl("play", *arguments, "--seed", "0", "-o", f"runs/results/{name}", "--force")
     shutil.copy(RUNS / name, RESULTS / name)
 
 
@@ -140,8 +139,9 @@ def keep_study(name: str, study: Study) -> None:
     """What is small of finished runs."""
     target = RESULTS / name
     target.mkdir(exist_ok=True)
-    for file in ("comparison.json", "comparison.png"):
-        shutil.copy(RUNS / name / file, target / file)
+    kept = [RUNS / name / "comparison.json", *(RUNS / name).glob("comparison-*.png")]
+    for path in kept:  # comparison.png is drawn from the curves that are kept
+        shutil.copy(path, target / path.name)
     curves = {}
     for metrics in sorted((RUNS / name).glob("*/seed-*/metrics.jsonl")):
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]

@@ -8,11 +8,8 @@ from studies import RAM
 from which_reward import KEPT, load
 from which_reward_tables import OPTIMISM, SKILLS, THREE
 
-from irrl.analysis.plots import colour_of, dashes_of
+from irrl.analysis.plots import colour_of, line_of
 from irrl.analysis.stats import FEW, mean_estimate
-
-MARKERS = {"clipped-log": "o", "clipped-root-2": "D", "clipped-linear": "s", "linear": "v",
-           "accuracy": "^"}  # fmt: skip
 
 
 def write_figures() -> None:
@@ -39,9 +36,8 @@ def skills() -> Figure | None:
             found = [kept.values("n_skills", reward=reward, codes=codes, optimism=o)
                      for o in OPTIMISM]  # fmt: skip
             there = [n for n, values in enumerate(found) if values]
-            style = {"color": colour_of(reward), "ls": dashes_of(reward), "label": reward}
             means = [np.mean(found[n]) for n in there]
-            ax.plot(places[there], means, marker=MARKERS[reward], ms=5, **style)
+            ax.plot(places[there], means, **line_of(reward), label=reward)
             if all(len(found[n]) > FEW for n in there):
                 estimates = [mean_estimate(found[n]).within(0.0, ceiling) for n in there]
                 low, high = ([e[k] for e in estimates] for k in (1, 2))
@@ -69,8 +65,8 @@ def paper() -> Figure | None:
                 steps, values = np.array(run["curve"]).T
                 ax.plot(steps, values, color=colour_of(reward), lw=1.2, label=reward)
             steps, values = RAM.curve_up_to(reward, 600)
-            ax.plot(steps, values, MARKERS[reward], color=colour_of(reward), mfc="white",
-                    label=f"{reward}, authors")  # fmt: skip
+            style = {**line_of(reward), "ls": "none", "mfc": "white"}
+            ax.plot(steps, values, **style, label=f"{reward}, authors")
         ax.set(title=f"gradient of the reward {how}", xlabel="epochs", ylim=(0, 100))
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("validation accuracy, %")
@@ -90,7 +86,7 @@ def counting() -> Figure | None:
     for reward in THREE:
         runs = sorted(kept.where(reward=reward), key=lambda run: run["moves"])
         moves, right = ([run[m] for run in runs] for m in ("moves", "accuracy_percent"))
-        ax.plot(moves, right, MARKERS[reward] + "-", color=colour_of(reward), lw=0.8, label=reward)
+        ax.plot(moves, right, **line_of(reward), lw=0.8, label=reward)
     ax.set(xlabel="moves", ylabel="right answers, %")
     ax.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right center", frameon=False)

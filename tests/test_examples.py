@@ -23,6 +23,7 @@ SAID = {
     "saving": "by an oracle",
     "single_file_ppo": "of 8 skills",
     "skills": "of 32 skills",
+    "tracker": "skills at best",
 }
 
 

@@ -32,7 +32,7 @@ __all__ = [
     "slope_at_prior",
     "slopes",
     "taylor_noise",
-    "theory_table",
+    "theory_rows",
 ]
 
 
@@ -213,10 +213,10 @@ def expansion_valid_from(
     return valid_from
 
 
-def theory_table(
+def theory_rows(
     names: Sequence[str], noise: DeltaNoise, prior: float, posteriors: Sequence[float] = (0.3, 0.6)
-) -> list[list[str]]:
-    """Rows of text: exact and expanded noise of some rewards, and where the expansion holds.
+) -> list[dict[str, str | float | None]]:
+    """Exact and expanded noise of some rewards, and where the expansion holds.
 
     Args:
         names: of the rewards.
@@ -225,22 +225,31 @@ def theory_table(
         posteriors: true ones that are shown beside the prior and 0.9.
 
     Returns:
-        Rows of reward, posterior, exact and expanded bias, exact and expanded standard
-        deviation, where the expansion is valid.
+        Rows with the keys ``reward``, ``q`` (the posterior without noise), ``bias``, ``std``,
+        ``second_order_bias``, ``second_order_std`` and ``valid_from``, a posterior or None.
 
     Example:
-        >>> theory_table(["linear"], DeltaNoise("normal", 0.05), 0.1)[1]
-        ['linear', '0.30', '0.00000', '0.00000', '0.05000', '0.05000', 'p >= 0.01']
+        >>> row = theory_rows(["linear"], DeltaNoise("normal", 0.05), 0.1)[1]
+        >>> row["reward"], row["q"], round(row["std"], 3), row["valid_from"]
+        ('linear', 0.3, 0.05, 0.01)
     """
-    rows = []
+    rows: list[dict[str, str | float | None]] = []
     for name in names:
         valid_from = expansion_valid_from(name, noise, prior)
-        valid = "nowhere" if valid_from is None else f"p >= {valid_from:.2f}"
-        for p in sorted({prior, *posteriors, 0.9}):
-            exact = exact_noise(name, p, noise, prior)
-            expanded = taylor_noise(name, p, noise.moments(p), prior)
-            numbers = (exact.bias, expanded.bias, exact.std, expanded.std)
-            rows.append([name, f"{p:.2f}", *(f"{x:.5f}" for x in numbers), valid])
+        for q in sorted({prior, *posteriors, 0.9}):
+            exact = exact_noise(name, q, noise, prior)
+            expanded = taylor_noise(name, q, noise.moments(q), prior)
+            rows.append(
+                {
+                    "reward": name,
+                    "q": q,
+                    "bias": exact.bias,
+                    "second_order_bias": expanded.bias,
+                    "std": exact.std,
+                    "second_order_std": expanded.std,
+                    "valid_from": valid_from,
+                }
+            )
     return rows
 
 

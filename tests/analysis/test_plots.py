@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from irrl.analysis import plots
+from irrl.analysis import plots, reward_plots
 from irrl.analysis.compare import BASELINE
 from irrl.analysis.stats import mean_estimate
 from irrl.noise import DeltaNoise
@@ -20,18 +20,46 @@ def test_a_reward_keeps_its_colour_clipped_or_not():
     assert plots.dashes_of("clipped-linear") != plots.dashes_of("linear")
 
 
+def test_rewards_can_be_told_apart_without_colour():
+    """By marker, by line and by how the marker is filled: in a curve, and in print."""
+    names = [n for n in REWARDS if n.removeprefix("clipped-") in plots.MARKERS]
+    looks = {n: (plots.line_of(n)["ls"], plots.line_of(n)["marker"], plots.is_filled(n))
+             for n in names}  # fmt: skip
+    assert len(names) > 15 and len(set(looks.values())) == len(names)
+    axes = drawn({n: (STEPS, np.ones((1, 3))) for n in ("linear", "clipped-linear")})
+    hollow, filled = axes.lines
+    assert hollow.get_markerfacecolor() == "white" != filled.get_markerfacecolor()
+    assert (hollow.get_linestyle(), filled.get_linestyle()) == ("--", "-")
+
+
 def test_the_reward_figure_draws_the_rewards():
-    figure = plots.plot_reward_shapes(["clipped-linear", "log"], prior=0.1)
+    figure = reward_plots.plot_reward_shapes(["clipped-linear", "log"], prior=0.1)
     (axes,) = figure.axes
     lines = {line.get_label(): line for line in axes.lines}
     x, y = lines["clipped-linear"].get_data()
     np.testing.assert_allclose(y, np.maximum(x - 0.1, 0), atol=1e-12)
 
 
-def test_the_noise_figure_draws_exact_and_expanded():
-    figure = plots.plot_noise_theory(["linear", "log"], DeltaNoise(), prior=0.1)
-    bias = figure.axes[0]
-    assert len([line for line in bias.lines if line.get_linestyle() == "-"]) == 2
+def test_the_noise_figure_draws_exact_and_expanded_and_says_what_it_assumes():
+    figure = reward_plots.plot_noise_theory(["clipped-linear", "log"], DeltaNoise(), prior=0.1)
+    for axes in figure.axes:
+        thick = [line for line in axes.lines if line.get_linewidth() > 1]
+        assert [line.get_linestyle() for line in thick] == ["-", "--"]
+        assert "prior 0.1" in [text.get_text() for text in axes.texts]
+        assert "q(y | trajectory)" in axes.get_xlabel()
+    assert "normal, zero mean, std 0.05" in figure.get_suptitle()
+    (flat,) = (line for line in figure.axes[1].lines if line.get_linewidth() < 0.7
+               and line.get_linestyle() == "-")  # fmt: skip
+    x, y = flat.get_data()
+    assert np.isnan(y[x < 0.095]).all() and np.isfinite(y[x > 0.095]).all()  # no line that falls
+
+
+def test_the_scale_of_biases_has_no_kink():
+    figure = reward_plots.plot_noise_theory(["log"], DeltaNoise(), prior=0.1)
+    transform = figure.axes[0].yaxis.get_transform()
+    values = np.linspace(0.001, 0.1, 400)
+    slopes = np.diff(transform.transform(values)) / np.diff(values)
+    assert np.abs(np.diff(slopes) / slopes[:-1]).max() < 0.03
 
 
 # --- learning curves: bands are the tables' intervals ---
@@ -73,6 +101,15 @@ def test_few_seeds_are_drawn_one_by_one(seeds):
 def test_of_a_scripted_baseline_only_the_mean_is_drawn():
     axes = drawn({"stay" + BASELINE: (STEPS, np.ones((5, 3)))})
     assert len(axes.lines) == 1 and not axes.collections
+
+
+def test_a_legend_is_beside_the_curves():
+    axes = drawn({n: (STEPS, np.full((1, 3), v)) for n, v in (("linear", 1.0), ("log", 2.0))})
+    plots.legend_right(axes)
+    axes.figure.canvas.draw()
+    legend = axes.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["log  2.0", "linear  1.0"]
+    assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
 
 
 @pytest.mark.parametrize(

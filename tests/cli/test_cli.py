@@ -138,7 +138,8 @@ def test_presets_and_rewards_are_listed(irrl, tmp_path):
 def test_noise_theory(irrl, tmp_path):
     result = irrl("noise", "theory", "--rewards", "log,linear,clipped-linear", "-o", "noise.png")
     assert result.returncode == 0, result.stderr
-    assert "p >= 0.19" in result.stdout  # where the expansion of the log stops being valid
+    assert "q >= 0.19" in result.stdout  # where the expansion of the log stops being valid
+    assert "normal, zero mean, std 0.05" in result.stdout and "its prior is 0.1" in result.stdout
     assert (tmp_path / "noise.png").stat().st_size > 5000
 
 

@@ -90,7 +90,8 @@ def kept(tmp_path, monkeypatch):
 
 
 def refused(capsys, *arguments):
-    return failing(capsys, "noise", "gradient", *arguments)
+    """With leave to write over what is there: even so nothing of it is."""
+    return failing(capsys, "noise", "gradient", *arguments, "--force")
 
 
 def test_flags_that_do_not_fit(capsys, kept, digits_run, smoke_run):
@@ -106,7 +107,8 @@ def test_flags_that_do_not_fit(capsys, kept, digits_run, smoke_run):
     assert "need no oracle" in refused(capsys, smoke_run, "--oracle", smoke_run)
     assert "leave out --episodes" in refused(capsys, smoke_run, "--episodes", 500)
     assert "different tasks" in refused(capsys, smoke_run, digits_run, *oracle)
-    assert "--json goes with noise gradient" in failing(capsys, "noise", "theory", "--json")
+    said = failing(capsys, "noise", "gradient", smoke_run)
+    assert "gradient.png and gradient.json are there already" in said
 
 
 def test_an_oracle_that_cannot_judge(capsys, kept, mnist_cache, digits_run, smoke_run):

@@ -108,6 +108,26 @@ def test_a_long_horizon_leaves_the_compiled_loop_now_and_then(monkeypatch, tmp_p
     assert metrics[0] == metrics[1]
 
 
+# --- streams that are closed or full ---
+
+
+@pytest.mark.parametrize("streams", [">&-", ">&- 2>&-", "2>&- <&-"])
+def test_a_closed_stream_is_nobody_to_talk_to(streams):
+    words = ["sh", "-c", f'exec "$@" {streams}', "sh", *COMMAND]
+    for arguments, code in ((["rewards"], 0), (["nonsense"], 2)):
+        done = subprocess.run([*words, *arguments], capture_output=True, text=True)
+        assert done.returncode == code and "Traceback" not in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_work_goes_on_where_nothing_more_can_be_told(tmp_path):
+    with open("/dev/full", "w") as full:
+        words = [*COMMAND, "train", "skills", "--preset", "smoke", "--out", "run"]
+        assert subprocess.run(words, cwd=tmp_path, stderr=full).returncode == 0
+        assert (tmp_path / "run" / "summary.json").exists()
+        assert subprocess.run([*COMMAND, "nonsense"], stderr=full).returncode == 2
+
+
 # --- limits ---
 
 

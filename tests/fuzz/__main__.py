@@ -101,7 +101,9 @@ def main():
                     lambda case, task=task, bench=bench: look(task, bench, case), count, batch, end
                 )
             batch += 1
-    print(f"{sum(ran.values())} cases ({dict(ran)}), exit codes {dict(codes)}")
+    spent = round(time.process_time() / 60, 1)
+    print(f"{sum(ran.values())} cases ({dict(ran)}) in {spent} minutes of the processor")
+    print(f"exit codes {dict(codes)}")
     print(f"{sum(map(len, wrong.values()))} went wrong, in {len(wrong)} ways")
     for kind, found in sorted(wrong.items(), key=lambda item: -len(item[1])):
         print(f"  {len(found):5d}  {kind}")

@@ -32,8 +32,11 @@ def of_folder(folder, event, arguments):
     return any(str(folder) in os.fsdecode(a) for a in arguments if isinstance(a, str | bytes))
 
 
-def child(folder, config, kill_at=None):
-    """Train in a process of its own; returns its id. It ends by itself, or before an operation."""
+def child(folder, work, kill_at=None):
+    """Work in a process of its own; returns its id. It ends by itself, or before an operation.
+
+    ``work`` is a function, or the configuration of a run that is to be trained in the folder.
+    """
     pid = os.fork()
     if pid:
         return pid
@@ -50,7 +53,7 @@ def child(folder, config, kill_at=None):
 
     sys.addaudithook(count)
     try:
-        train_in(folder, config)
+        work() if callable(work) else train_in(folder, work)
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -79,6 +82,15 @@ def warm_up(config):
     else:
         importlib.import_module("torch._dynamo")  # which the first optimiser would load
         importlib.import_module("sb3_contrib")
+
+
+def kill_while_writing(folder, write):
+    """Kill before each file operation of writing to a folder; yields the number of each."""
+    assert ended(child(folder, write, kill_at=0)) == 0
+    operations = int(folder.with_suffix(".count").read_text())
+    for number in range(1, operations + 1):
+        assert ended(child(folder, write, number)) == -signal.SIGKILL
+        yield number
 
 
 class Found(NamedTuple):

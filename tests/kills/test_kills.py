@@ -1,8 +1,11 @@
 """Killed anywhere and resumed equals never stopped; `python -m tests.kills` kills more."""
 
+import numpy as np
 import pytest
+from gymnasium import spaces
 
-from tests.kills.kills import kill_at_every_operation, kill_at_random
+from irrl import RewardModel
+from tests.kills.kills import kill_at_every_operation, kill_at_random, kill_while_writing
 
 SETTINGS = {"iterations": 1_000, "checkpoint_every": 500}
 
@@ -22,3 +25,16 @@ def test_killed_at_random_moments(tmp_path):
 def test_killed_at_some_file_operations(tmp_path):
     kills, operations, differences = kill_at_every_operation(tmp_path, "skills", SETTINGS, every=9)
     assert kills >= operations // 9 and not differences
+
+
+def test_a_reward_model_is_saved_whole_or_not_at_all(tmp_path):
+    place = spaces.Box(-1.0, 1.0, (2,), np.float32)
+    first, second = (RewardModel(place, labels=3, width=8, seed=n) for n in (0, 1))
+    path = tmp_path / "models" / "model.safetensors"
+    path.parent.mkdir()
+    first.save(path)
+    seen = []
+    for _ in kill_while_writing(path.parent, lambda: second.save(path)):
+        seen.append(RewardModel.load(path).settings.seed)
+        first.save(path)
+    assert len(seen) > 3 and set(seen) == {0, 1}

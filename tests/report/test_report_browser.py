@@ -155,11 +155,64 @@ def test_bands_are_the_intervals_of_the_tables(page):
     assert len(traces) == 2
 
 
-def test_a_phone_shows_it_without_scrolling_sideways(page):
-    page.set_viewport_size({"width": 360, "height": 740})
+@pytest.mark.parametrize("phone", [360, 380])
+def test_a_phone_shows_it_without_scrolling_sideways(page, phone):
+    page.set_viewport_size({"width": phone, "height": 740})
     width = "document.querySelector('#chart-0 .main-svg').clientWidth"
-    wait_until(page, lambda: 0 < page.evaluate(width) <= 360)
+    wait_until(page, lambda: 0 < page.evaluate(width) <= phone)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    boxes = page.eval_on_selector_all(
+        ".wide",
+        """all => all.map(b => [b.scrollWidth, b.clientWidth, b.getBoundingClientRect().right,
+                                getComputedStyle(b).overflowX, b.tabIndex])""",
+    )
+    assert boxes and all(
+        right <= phone and how == "auto" and tab == 0 for _, _, right, how, tab in boxes
+    )
+    assert any(inside > outside for inside, outside, *_ in boxes)  # wide ones scroll by themselves
+
+
+def test_on_a_phone_names_stay_and_notes_are_not_as_wide_as_the_table(page):
+    page.set_viewport_size({"width": 380, "height": 740})
+    table = page.locator("#study-0 .wide").first
+    table.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+    name = table.locator("tbody th").first.bounding_box()
+    assert name["x"] >= 0 and name["width"] >= 100  # words are not cut into letters
+    assert page.locator("#study-0 .note").bounding_box()["width"] <= 380
+
+
+def test_verdicts_come_first_and_what_was_run_last(page):
+    parts = page.eval_on_selector_all("main > section", "all => all.map(s => s.id)")
+    assert parts == ["verdicts", "study-0", "glossary", "run"]
+    links = page.eval_on_selector_all("nav a", "all => all.map(a => a.getAttribute('href'))")
+    assert links == ["#study-0", "#glossary", "#run"]
+
+
+def test_words_are_explained_where_they_stand_and_in_the_glossary(page):
+    found = page.eval_on_selector_all(
+        "#study-0 abbr", "all => all.map(a => [a.textContent.toLowerCase(), a.title])"
+    )
+    explained = dict(found)
+    assert {"reward", "seed", "skills learned", "area"} <= set(explained)
+    listed = page.eval_on_selector_all(
+        "#glossary dt", "all => all.map(t => [t.textContent, t.nextElementSibling.textContent])"
+    )
+    assert {term.lower(): text for term, text in listed}.items() >= explained.items()
+    word = page.locator("#study-0 abbr").first
+    word.focus()  # as a finger does, or the keyboard
+    shown = word.evaluate("a => getComputedStyle(a, '::after').content")
+    assert shown.strip('"') == word.get_attribute("title")
+
+
+def test_rewards_have_markers_of_their_own(page):
+    symbols = page.evaluate(
+        """() => document.getElementById("chart-0").data.filter(t => t.meta)
+                   .map(t => [t.meta, t.marker.symbol, t.mode])"""
+    )
+    assert sorted(symbols) == [["clipped-linear", "square", "lines+markers"],
+                               ["clipped-log", "circle", "lines+markers"]]  # fmt: skip
+    marks = page.eval_on_selector_all("#controls-0 .mark", "all => all.map(m => m.textContent)")
+    assert sorted(marks) == ["\u25a0", "\u25cf"]
 
 
 def test_on_paper_there_are_curves_and_tables_but_no_controls(page):

@@ -111,18 +111,21 @@ def test_long_curves_are_thinned_and_keep_their_ends():
 
 
 def test_a_reward_has_the_colour_it_has_in_figures():
-    assert pages.line_style("linear") == {"colour": colour_of("linear"), "dash": "dash"}
+    hollow = {"colour": colour_of("linear"), "dash": "dash", "symbol": "square-open"}
+    assert pages.line_style("linear") == hollow
+    assert pages.line_style("clipped-linear") == {**hollow, "dash": "solid", "symbol": "square"}
     assert pages.line_style("clipped-linear" + ORACLE)["dash"] == "dot"
     assert pages.line_style("sweep" + BASELINE)["colour"] == "#767676"
 
 
 def test_everything_is_escaped():
     evil = '</script><script>alert("1")</script>'
-    group = {"label": evil, "colour": "#000000", "dash": "solid", "steps": [0], "values": {}}
+    group = {"label": evil, "colour": "#000000", "dash": "solid", "symbol": "", "steps": [0],
+             "values": {}}  # fmt: skip
     chart = {"groups": [group], "metrics": {evil: evil}, "caption": evil}
     table, picture = Table([evil], [[evil, evil]], evil), Picture(evil, evil, None, evil)
     section = Section(evil, [evil], table, chart, [picture])
-    page = Page(evil, [evil], [table], [section], [(evil, [table], [picture])], evil)
+    page = Page(evil, [evil], [table], [section], [(evil, [table], [picture])], evil, {evil: evil})
     text = render(page, "/* charting */")
     assert evil not in text and text.count("<script") == 3
     (data,) = re.findall(r'id="data">(.*?)</script>', text, flags=re.S)
@@ -215,7 +218,8 @@ def test_measured_noise_is_found_or_named(skills, tmp_path, capsys):
     assert "<td>0.250</td>" in text and "<td>0.125</td>" in text
     assert text.count("<td>&lt;= 0.005</td>") == 1
     assert '<th scope="row">a run, another</th>' in text
-    assert "The oracle, a judge: accuracy 87.5 %; test accuracy 86.0 %." in text
+    plain = re.sub("<.*?>", "", text)
+    assert "The oracle, a judge: accuracy 87.5 %; test accuracy 86.0 %." in plain
 
     (tmp_path / "bad.json").write_text('{"runs": 3}')
     named = ("report", skills, "--noise", tmp_path / "bad.json", "-o", tmp_path / "x.html")

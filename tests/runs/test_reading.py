@@ -244,15 +244,15 @@ def test_a_summary_without_its_primary_metric(run):
 
 
 @pytest.mark.parametrize("occupancy", [None, [], [0.5], ["x"] * 24, [2.0] * 24])
-def test_a_state_without_shares_of_cells(half, occupancy, capsys):
-    from irrl.analysis.plots import plot_comparison
+def test_a_state_without_shares_of_cells(half, occupancy, capsys, tmp_path):
+    from irrl.analysis.comparison_plots import save_comparison_figures
 
     path = half / "checkpoints" / "000000001000" / "state.json"
     record = json.loads(path.read_text())
     record["state"]["occupancy"] = occupancy
     path.write_text(json.dumps(record))
     reseal(half)
-    plot_comparison([open_run(half)])
+    save_comparison_figures([open_run(half)], tmp_path / "all.png")
     assert "left out: damaged checkpoint" in capsys.readouterr().err
 
 

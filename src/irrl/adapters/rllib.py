@@ -114,10 +114,9 @@ def _learner_class(config: AlgorithmConfig) -> type:
             return ours
         if isinstance(theirs, type) and issubclass(theirs, ours):
             return theirs
-    name = getattr(theirs, "__name__", theirs)
     raise UserError(
-        f"a reward model goes with PPO and APPO on PyTorch, got {name}: derive a learner of your "
-        "own from RewardedPPOLearner or RewardedAPPOLearner"
+        "a reward model goes with PPO and APPO on PyTorch, got "
+        f"{getattr(theirs, '__name__', theirs)}: derive a learner of your own from theirs here"
     )
 
 

@@ -164,7 +164,8 @@ class PreferenceReward:
             apart = [
                 (a, b)
                 for a, b in itertools.combinations(rows, 2)
-                if (found.features[a] != found.features[b]).any()
+                if found.texts[a] != found.texts[b]
+                and (found.features[a] != found.features[b]).any()
             ]
             chosen = random.sample(apart, min(self.pairs_per_prompt, len(apart)))
             pairs += [pair if random.random() < 0.5 else pair[::-1] for pair in chosen]

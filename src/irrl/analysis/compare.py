@@ -1,5 +1,6 @@
 """Tables over run folders: for each reward, the final metrics of all its seeds."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -180,9 +181,14 @@ def area(curves: Curves, bounds: Bounds) -> Estimate:
     return mean_estimate(area_under_curve(*curves)).within(*bounds)
 
 
-def steps_to_threshold(curves: Curves, primary: Metric) -> Reached | None:
-    """Steps until the primary metric is as good as its threshold; None if it has none."""
-    if primary.threshold is None:
+def steps_to_threshold(
+    curves: Curves, primary: Metric, bounds: Bounds = (-math.inf, math.inf)
+) -> Reached | None:
+    """Steps until the primary metric is as good as its threshold.
+
+    None if it has none, or none that can be reached: 80 skills are no goal where 24 are all.
+    """
+    if primary.threshold is None or not bounds[0] <= primary.threshold <= bounds[1]:
         return None
     steps, values = curves
     sign = 1.0 if primary.higher_is_better else -1.0
@@ -231,7 +237,7 @@ def comparison(runs: Sequence[Run]) -> dict[str, Any]:
     for name, group in groups.items():
         bounds = {m: range_in(task, group[0].config, m) for m in metrics}
         own, (steps, values) = bounds[primary.name], curves[name]
-        reached, beside_it = steps_to_threshold(curves[name], primary), theirs[name]
+        reached, beside_it = steps_to_threshold(curves[name], primary, own), theirs[name]
         table[name] = {
             "seeds": [run.settings["seed"] for run in group],
             **{m: _over_seeds([run.final(m) for run in group], bounds[m]) for m in metrics},

@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
-from irrl.analysis.plots import colour_of, dashes_of, tidy
-from irrl.analysis.stats import Estimate, short_number, t_quantile
+from irrl.analysis.plots import SMALL, line_of, tidy
+from irrl.analysis.stats import Estimate, t_quantile
 from irrl.gradient_measured import ACCURACY, INFORMATION, ORACLE, RUN, MeasuredGradients
 from irrl.gradient_noise import (
     GradientMoments,
@@ -160,9 +162,10 @@ def _three(x: float) -> str:
 # --- figure ---
 
 
+@matplotlib.rc_context(SMALL)
 def plot_gradients(groups: Mapping[str, Sequence[Row]], xlabel: str) -> Figure:
     """A row of panels for each run: agreement, signal-to-noise, what is kept of both."""
-    figure = Figure(figsize=(12.6, 3.5 * len(groups) + 0.4), layout="constrained")
+    figure = Figure(figsize=(9.9, 2.9 * len(groups) + 0.4), layout="constrained")
     panels = figure.subplots(len(groups), 3, squeeze=False)
     for (agree, ratio, kept), (name, rows) in zip(panels, groups.items(), strict=True):
         rows = [row for row in rows if not row["as_trained"]]
@@ -178,7 +181,9 @@ def plot_gradients(groups: Mapping[str, Sequence[Row]], xlabel: str) -> Figure:
         ratio.set_ylim(bottom=0.0)
         _kept(kept, rows)
     handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 7))
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=min(len(labels), 7), frameon=False
+    )
     return figure
 
 
@@ -188,17 +193,18 @@ def _over_steps(axes: Axes, rows: Sequence[Row], key: str, xlabel: str, thin: bo
     names = list(dict.fromkeys(row["reward"] for row in rows))
     for n, name in enumerate(names):
         its = [row for row in rows if row["reward"] == name and row[key] is not None]
-        places = [steps.index(row["step"]) + 0.05 * (n - len(names) / 2) for row in its]
+        places = [steps.index(row["step"]) + 0.05 * (n - (len(names) - 1) / 2) for row in its]
         values = [row[key].value for row in its]
-        style: Any = {"color": colour_of(name), "ls": dashes_of(name)}
+        style = line_of(name)
         if thin:
-            axes.plot(places, values, **style, lw=0.7, alpha=0.6)
+            axes.plot(places, values, color=style["color"], ls=style["ls"], lw=0.7, alpha=0.6)
             continue
-        axes.plot(places, values, **style, marker="o", ms=3.5, label=name)
+        axes.plot(places, values, **style, label=name)
         for place, row in zip(places, its, strict=True):
             if row[key].low is not None:
                 axes.vlines(place, row[key].low, row[key].high, color=style["color"], lw=1)
-    axes.set_xticks(range(len(steps)), [short_number(step) for step in steps])
+    shorten = EngFormatter(sep="")
+    axes.set_xticks(range(len(steps)), [shorten(step) for step in steps])
     axes.set_xlabel(xlabel)
     tidy(axes)
 
@@ -213,8 +219,7 @@ def _kept(axes: Axes, rows: Sequence[Row]) -> None:
         ]
         if its:
             x, y = zip(*its, strict=True)
-            axes.plot(x, y, color=colour_of(name), ls=dashes_of(name), lw=1)
-            axes.plot(x[-1], y[-1], color=colour_of(name), marker="o", ms=5)
+            axes.plot(x, y, **line_of(name), markevery=[-1], lw=1)
     axes.axline((0.0, 0.0), slope=1.0, color="0.5", lw=0.8, ls=":")
     axes.set(xlabel="noise kept of the oracle's", ylabel="signal kept of the oracle's")
     tidy(axes)

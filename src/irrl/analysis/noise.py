@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from irrl.analysis.plots import colour_of, tidy
+from irrl.analysis.plots import ACROSS, COLUMN, SMALL, colour_of, tidy
 from irrl.noise_measured import (
     Posteriors,
     describe_delta,
@@ -103,11 +104,15 @@ def each_once(rows: Iterable[tuple[str, tuple[str, ...]]]) -> list[list[str]]:
 # --- pictures ---
 
 
+@matplotlib.rc_context(SMALL)
 def plot_violins(groups: dict[str, list[Posteriors]], xlabel: str) -> Figure:
     """Violins of delta over training, a panel for each run (fig:noisy-visualization-log, -acc)."""
-    figure = Figure(figsize=(4.2 * len(groups) + 0.6, 3.4), layout="constrained")
-    panels = figure.subplots(1, len(groups), sharey=True, squeeze=False)
-    for axes, (name, found) in zip(panels[0], groups.items(), strict=True):
+    reach = 1.08 * max(float(np.abs(f.delta).max()) for found in groups.values() for f in found)
+    across = min(ACROSS, len(groups))
+    rows = -(-len(groups) // across)
+    figure = Figure(figsize=(COLUMN * across, 2.7 * rows), layout="constrained")
+    panels = figure.subplots(rows, across, sharey=True, squeeze=False)
+    for axes, (name, found) in zip(panels.flat, groups.items(), strict=False):
         places = np.arange(len(found))
         colour = colour_of(name)
         parts: Any = axes.violinplot(
@@ -119,13 +124,17 @@ def plot_violins(groups: dict[str, list[Posteriors]], xlabel: str) -> Figure:
             low, quarter, three, high = _box(f.delta)
             axes.vlines(place, low, high, color="0.2", lw=0.8)
             axes.vlines(place, quarter, three, color="0.2", lw=4)
-            axes.hlines(f.delta.mean(), place - 0.09, place + 0.09, color="white", lw=2, zorder=4)
+            axes.hlines(f.delta.mean(), place - 0.12, place + 0.12, color="white", lw=2, zorder=4)
         axes.axhline(0.0, color="0.5", lw=0.8, ls=":")
         axes.set_xticks(places, [str(f.step) for f in found])
-        axes.set(xlabel=xlabel, ylim=(-1.02, 1.02))
+        axes.set(xlabel=xlabel, ylim=(-reach, reach))
         axes.set_title(name, parse_math=False)  # a folder may have a dollar in its name
         tidy(axes)
-    panels[0, 0].set_ylabel("discriminator noise, online minus oracle")
+    for axes in panels.flat[len(groups) :]:
+        axes.remove()
+    for axes in panels[:, 0]:
+        axes.set_ylabel("q online minus q of the oracle")
+    figure.suptitle("line: zero; white: mean; dark: quartiles", fontsize=8)
     return figure
 
 

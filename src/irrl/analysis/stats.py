@@ -18,6 +18,7 @@ from irrl.analysis.curves import (
     steps_to,
 )
 from irrl.runs.seeding import stream
+from irrl.runs.shown import shown_number
 
 __all__ = [
     "FEW",
@@ -54,13 +55,14 @@ class Estimate(NamedTuple):
     each: Sequence[float] = ()  # the seeds themselves, if there are few
 
     def __str__(self) -> str:
+        value = shown_number(self.value)
         if self.each:
-            each = [f"{x:.1f}" for x in self.each]
-            alike = set(each) == {f"{self.value:.1f}"}
-            return f"{self.value:.1f}" + f" ({', '.join(each)})" * (not alike)
+            each = [shown_number(x, self.value) for x in self.each]
+            return value + f" ({', '.join(each)})" * (set(each) != {value})
         if self.low is None or self.high is None:
-            return f"{self.value:.1f}"
-        return f"{self.value:.1f} [{self.low:.1f}, {self.high:.1f}]"
+            return value
+        low, high = (shown_number(x, self.value) for x in (self.low, self.high))
+        return f"{value} [{low}, {high}]"
 
     @property
     def spread(self) -> tuple[float, float]:

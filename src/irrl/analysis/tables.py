@@ -15,7 +15,8 @@ def table_rows(result: dict[str, Any], task: Task) -> tuple[list[str], list[list
     found_in = result["rewards"].values()
     metrics = [m for m in task.all_columns() if all(m in found for found in found_in)]
     header = ["reward", "seeds", *map(column_title, metrics)]
-    if task.primary.threshold is not None:
+    reached = {n: found["steps_to"] for n, found in result["rewards"].items()}
+    if task.primary.threshold is not None and any(reached.values()):
         header.append(f"steps to {task.primary.threshold:g}")
     beside = [f["standing"] for f in result["rewards"].values() if f["standing"]]
     if beside:
@@ -30,8 +31,8 @@ def table_rows(result: dict[str, Any], task: Task) -> tuple[list[str], list[list
         means = {m: Estimate(**found[m]["mean"]) for m in metrics}
         # how long a run took is no estimate of anything
         shown = [f"{m.value:.1f}" if metric == "seconds" else str(m) for metric, m in means.items()]
-        if found["steps_to"]:
-            shown.append(str(Reached(**found["steps_to"])))
+        if any(reached.values()):
+            shown.append(str(Reached(**found["steps_to"])) if found["steps_to"] else "-")
         if beside:
             own = found["standing"]
             shown.append(str(Standing.from_json(own)) if own else "-")
@@ -46,10 +47,12 @@ def column_title(metric: str) -> str:
 
 
 TABLE_NOTE = (
-    "Mean over seeds [95 % t interval], or (the seeds themselves) where there are three or fewer. "
-    "Steps to a threshold: median [interval], or the seeds (how many get there). P: how often a "
-    "seed of the one is better than a seed of the other [bootstrap interval]; p: one-sided "
-    "permutation test."
+    "Mean over seeds [95 % t interval], or (the seeds themselves) where there are three or fewer."
+)
+STEPS_NOTE = "Steps to a threshold: median [interval], or the seeds (how many get there)."
+P_NOTE = (
+    "P: how often a seed of the one is better than a seed of the other [bootstrap interval]; p: "
+    "one-sided permutation test."
 )
 AUTHORS_NOTE = (
     "The authors' numbers stand with the training they belong to, and ours are compared with them "
@@ -59,7 +62,12 @@ AUTHORS_NOTE = (
 
 def note_below(header: Sequence[str]) -> str:
     """How to read a table with these columns."""
-    return f"{TABLE_NOTE} {AUTHORS_NOTE}" if "authors" in header else TABLE_NOTE
+    notes = {
+        STEPS_NOTE: any(" to " in title for title in header),
+        P_NOTE: any(title.startswith("P(") for title in header),
+        AUTHORS_NOTE: "authors" in header,
+    }
+    return " ".join([TABLE_NOTE, *(note for note, is_needed in notes.items() if is_needed)])
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

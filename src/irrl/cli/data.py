@@ -1,6 +1,7 @@
 """The verbs of `irrl data`: what tasks learn from, made or fetched, and pictures of it."""
 
 from irrl.cli.flags import Parser
+from irrl.cli.outputs import add_force, check_picture
 from irrl.errors import UserError
 
 
@@ -15,12 +16,13 @@ def run_data(parser: Parser, arguments: list[str]) -> int:
             verbs[name] = verb
     kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     for name, verb in verbs.items():
-        verb.add_options(kinds.add_parser(name, help=verb.summary, description=verb.summary))
+        kind = kinds.add_parser(name, help=verb.summary, description=verb.summary)
+        verb.add_options(kind)
+        if kind.get_default("output") is not None:
+            add_force(kind)
     options = parser.parse_args(arguments)
     if hasattr(options, "output"):
-        from irrl.analysis.plots import check_format
-
-        check_format(options.output)
+        check_picture(options.output, options.force)
     found = verbs[options.what].run(options)
     if not isinstance(found, str):
         from irrl.analysis.plots import save_figure

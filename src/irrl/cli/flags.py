@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import textwrap
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -49,12 +50,27 @@ def parse_settings(
         metavar="NAME",
         help="see `irrl presets`",
     )
+    tell_of_tasks(parser, arguments)
     task = first_word(parser, arguments, task_names().__contains__)
     defaults = make_config(task, known_options(parser, arguments).preset)
     names = setting_names(task, parser, without)
     add_settings(parser, defaults, names)
     options = parser.parse_args(arguments)
     return options, given_settings(options, names)
+
+
+def tell_of_tasks(parser: Parser, arguments: list[str]) -> None:
+    """Where no task is named yet, the help lists them, and says how to see the flags of each."""
+    if any(not word.startswith("-") for word in arguments):
+        return
+    from irrl.tasks.registry import all_tasks
+
+    lines = [f"tasks, and `{parser.prog} TASK --help` for the flags of each:"]
+    for name, task in all_tasks().items():
+        about = (task.config.__doc__ or "").strip().splitlines()[0]
+        lines.append(f"  {name:<10} {about}")
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "\n".join([*textwrap.wrap(parser.epilog or "", 78), *lines])
 
 
 def first_word(parser: Parser, arguments: list[str], fits: Callable[[str], bool]) -> str:

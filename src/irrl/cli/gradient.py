@@ -1,11 +1,11 @@
 """`irrl noise gradient`: how far one batch's policy gradient can be trusted, reward by reward."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from irrl.cli.flags import reward_names
-from irrl.cli.tables import print_table
+from irrl.cli.outputs import check_picture
+from irrl.cli.tables import print_json, print_table
 from irrl.errors import UserError
 
 REWARDS = "clipped-linear,clipped-root-2,clipped-log,linear,log,accuracy"
@@ -14,7 +14,7 @@ REWARDS = "clipped-linear,clipped-root-2,clipped-log,linear,log,accuracy"
 def run_gradient(options: Any) -> int:
     from irrl.analysis.gradient import gradient_rows, plot_gradients, to_json
     from irrl.analysis.noise import oracle_record
-    from irrl.analysis.plots import check_format, save_figure
+    from irrl.analysis.plots import save_figure
     from irrl.runs.files import to_json_bytes, write_atomic
     from irrl.runs.progress import Bars
     from irrl.runs.provenance import provenance
@@ -22,7 +22,7 @@ def run_gradient(options: Any) -> int:
 
     output = options.output or "gradient.png"
     names = single_rewards(reward_names(options.rewards or REWARDS))
-    check_format(output)
+    check_picture(output, options.force, ".json")
     if not options.runs:
         raise UserError("noise gradient needs a run")
     runs = [open_run(folder) for folder in options.runs]
@@ -58,7 +58,7 @@ def run_gradient(options: Any) -> int:
     content = {**about, "runs": record}
     write_atomic(picture.with_suffix(".json"), to_json_bytes(content))
     if options.json:
-        print(json.dumps(content, indent=1))
+        print_json(content)
     else:
         print(f"figure: {picture}\ntable:  {picture.with_suffix('.json')}")
     return 0

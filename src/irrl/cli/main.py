@@ -7,16 +7,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from irrl.cli.completion import run_completion
 from irrl.cli.data import run_data
+from irrl.cli.doctor import run_doctor
 from irrl.cli.flags import Parser, add_settings, first_word, given_settings, parse_settings
 from irrl.cli.rewards import run_noise, run_rewards
-from irrl.cli.show import run_figure, run_report
+from irrl.cli.show import run_figure, run_play, run_plot, run_report
 from irrl.cli.stopping import STOPPED, in_order, tell, was_asked
 from irrl.cli.sweep import run_compare, run_sweep
+from irrl.cli.tables import add_json, print_json
 from irrl.errors import UserError
 from irrl.nn.distributed import current_world, joined
 
 if TYPE_CHECKING:
+    from irrl.runs.listeners import Tracker
     from irrl.runs.run import Run
 
 WORKING = ("train", "resume", "compare", "sweep", "data")
@@ -28,6 +32,7 @@ ABOUT = "irrl: train a policy on rewards from a discriminator that is still lear
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; return the exit code: 0 done, 1 some runs failed, 2 impossible, 130 stopped,
     141 not heard out."""
+    _require_streams()
     is_program = arguments is None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     verb = arguments[0] if arguments else "--help"
@@ -82,8 +87,17 @@ def _run(verb: str, arguments: list[str]) -> int:
 
 
 def _fail(text: str) -> int:
-    print(f"irrl: error: {' '.join(text.splitlines())}", file=sys.stderr)
+    from irrl.runs.progress import say
+
+    say(f"irrl: error: {' '.join(text.splitlines())}")
     return 2
+
+
+def _require_streams() -> None:
+    """What was closed is opened to nowhere: else a file of a run would be in its place."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (until the end)
 
 
 def _write_any_name() -> None:
@@ -94,7 +108,7 @@ def _write_any_name() -> None:
 
 def _overview() -> str:
     lines = [ABOUT, "", "usage: irrl COMMAND ...", ""]
-    lines += [f"  {name:<9} {summary}" for name, (summary, _) in VERBS.items()]
+    lines += [f"  {name:<10} {summary}" for name, (summary, _) in VERBS.items()]
     lines += ["", "`irrl COMMAND --help` tells more, `irrl --version` the version."]
     return "\n".join(lines)
 
@@ -104,7 +118,7 @@ def _overview() -> str:
 
 def _train(parser: Parser, arguments: list[str]) -> int:
     parser.add_argument("--out", metavar="DIR", help="run folder (default: below runs/)")
-    parser.add_argument("--tensorboard", action="store_true", help="also write DIR/tensorboard")
+    _add_followers(parser)
     options, given = parse_settings(parser, arguments)
     from irrl import tasks
 
@@ -114,12 +128,25 @@ def _train(parser: Parser, arguments: list[str]) -> int:
     from irrl.runs.run import check_new
 
     current_world().once(lambda: check_new(folder))
-    return _train_and_print(*tasks.begin(folder, config), tensorboard=options.tensorboard)
+    trackers = _find_trackers(options)
+    return _train_and_print(options, trackers, *tasks.begin(folder, config))
+
+
+def _add_followers(parser: Parser) -> None:
+    parser.add_argument("--tensorboard", action="store_true", help="also write DIR/tensorboard")
+    parser.add_argument(
+        "--listener",
+        action="append",
+        default=[],
+        metavar="MODULE:FUNCTION",
+        help="also tell your tracker each row of metrics; may be given several times",
+    )
+    add_json(parser, "print the summary as JSON")
 
 
 def _resume(parser: Parser, arguments: list[str]) -> int:
     parser.add_argument("run", metavar="DIR", help="folder of the run")
-    parser.add_argument("--tensorboard", action="store_true", help="also write DIR/tensorboard")
+    _add_followers(parser)
     options = parser.parse_args(arguments)
     from irrl.tasks import open_run
 
@@ -127,30 +154,53 @@ def _resume(parser: Parser, arguments: list[str]) -> int:
     run = world.once(lambda: open_run(options.run))
     if world.once(lambda: run.is_finished):
         world.once(run.rows)  # damage should not go unnoticed
-        print(f"{run.folder} is finished already")
-        _print_metrics(world.once(run.summary))
-        return 0
-    return _train_and_print(run, tensorboard=options.tensorboard)
+        return _print_summary(options, f"{run.folder} is finished already", run, run.summary)
+    return _train_and_print(options, _find_trackers(options), run)
 
 
-def _train_and_print(run: "Run", prepared: Any = None, *, tensorboard: bool) -> int:
+def _find_trackers(options: Any) -> list["Tracker"]:
+    from irrl.runs.listeners import find_tracker
+
+    return [find_tracker(name) for name in options.listener]
+
+
+def _train_and_print(
+    options: Any, trackers: list["Tracker"], run: "Run", prepared: Any = None
+) -> int:
     from irrl import tasks
+    from irrl.runs.folder import abandon
+    from irrl.runs.listeners import listen
     from irrl.runs.progress import Bars
     from irrl.runs.run import resume_command
 
     total = run.config.total_steps
     with Bars(tasks.task_of(run.config).primary.name) as bars:
         run.listeners.append(lambda row: bars.update(str(run.folder), row["step"], total, row))
-        if tensorboard:
+        if options.tensorboard:
             from irrl.runs.tensorboard import follow
 
             follow(run)
+        for tracker in trackers if current_world().is_first else ():
+            try:
+                listen(run, tracker)
+            except UserError:
+                if prepared is not None:
+                    abandon(run.folder)
+                raise
         try:
             summary = tasks.train(run, prepared)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"go on with `{resume_command(run.folder)}`") from None
-    print(run.folder)
-    _print_metrics(summary)
+    return _print_summary(options, str(run.folder), run, lambda: summary)
+
+
+def _print_summary(options: Any, said: str, run: "Run", summary: Callable[[], Any]) -> int:
+    metrics = current_world().once(summary)
+    if options.json:
+        print_json({"run": str(run.folder), **metrics})
+    else:
+        print(said)
+        _print_metrics(metrics)
     return 0
 
 
@@ -160,9 +210,7 @@ def _eval(parser: Parser, arguments: list[str]) -> int:
         metavar="DIR",
         help="folder of a run, finished or not; `irrl eval DIR --help`: how its test may differ",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    import json
-
+    add_json(parser)
     from irrl import tasks
 
     run = tasks.open_run(first_word(parser, arguments, lambda word: Path(word).is_dir()))
@@ -171,7 +219,7 @@ def _eval(parser: Parser, arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     step, row = tasks.evaluate(run, given_settings(options, config.testable))
     if options.json:
-        print(json.dumps({"step": step, **row}, indent=1))
+        print_json({"step": step, **row})
     else:
         print(f"{options.run} at step {step}")
         _print_metrics(row)
@@ -186,68 +234,20 @@ def _print_metrics(metrics: dict[str, Any]) -> None:
             print(f"  {name:<32} {value:,.4f}" if value < 1000 else f"  {name:<32} {value:,.0f}")
 
 
-# --- looking at runs ---
-
-
-def _play(parser: Parser, arguments: list[str]) -> int:
-    parser.add_argument("runs", nargs="+", metavar="DIR", help="run folders, shown side by side")
-    parser.option("--episodes", default=8, metavar="N", help="of each run, drawn at random")
-    parser.add_argument("--seed", type=int, metavar="N", help="of that choice (default: any; told)")
-    parser.option("-o", "--output", default="play.png", metavar="FILE", help="PNG; a GIF beside it")
-    options = parser.parse_args(arguments)
-    import secrets
-
-    from irrl.analysis.plots import check_format, save_figure
-    from irrl.runs.config import at_least, at_most
-    from irrl.tasks import one_task, open_run
-
-    at_least(1, episodes=options.episodes)
-    at_most(10_000, episodes=options.episodes)
-    check_format(options.output)
-    runs = [open_run(folder) for folder in options.runs]
-    task = one_task(runs)
-    if task.play is None:
-        raise UserError(f"{task.name} has nothing to play")
-    seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
-    at_least(0, seed=seed)
-    played = task.play(runs, options.episodes, seed)
-    print(f"seed {seed}\n{save_figure(played.sheet, options.output)}")
-    if played.animation is not None:
-        from matplotlib.animation import PillowWriter
-
-        from irrl.runs.files import written_beside
-
-        moving = Path(options.output).with_suffix(".gif")
-        with written_beside(moving) as temporary:
-            writer = PillowWriter(fps=played.frames_per_second)
-            played.animation.save(temporary, writer=writer, dpi=80)
-        print(moving)
-    return 0
-
-
-def _plot(parser: Parser, arguments: list[str]) -> int:
-    parser.add_argument("runs", nargs="+", metavar="DIR", help="run folders, or folders of runs")
-    parser.option(
-        "-o", "--output", default="comparison.png", metavar="FILE", help="PNG, SVG or PDF"
-    )
-    options = parser.parse_args(arguments)
-    from irrl.analysis.plots import check_format, plot_comparison, save_figure
-    from irrl.tasks import sound_runs
-
-    check_format(options.output)
-    print(save_figure(plot_comparison(sound_runs(options.runs)[0]), options.output))
-    return 0
-
-
 # --- looking things up ---
 
 
 def _presets(parser: Parser, arguments: list[str]) -> int:
-    parser.parse_args(arguments)
+    add_json(parser, "print JSON")
+    options = parser.parse_args(arguments)
     from irrl.runs.config import flag_name
     from irrl.tasks.contract import DEFAULT_PRESET
     from irrl.tasks.registry import all_tasks
 
+    if options.json:
+        print_json({n: {p: x._asdict() for p, x in t.presets.items()}
+                    for n, t in all_tasks().items()})  # fmt: skip
+        return 0
     for task in all_tasks().values():
         for name, preset in task.presets.items():
             default = " (default)" if name == DEFAULT_PRESET else ""
@@ -264,13 +264,18 @@ VERBS: dict[str, tuple[str, Callable[[Parser, list[str]], int]]] = {
     "data": ("fetch or make what tasks learn from, and show samples of it", run_data),
     "compare": ("train several rewards over several seeds; table and figure", run_compare),
     "sweep": ("train a grid of settings, on this machine or a Ray cluster", run_sweep),
-    "play": ("watch a trained policy: a sheet of episodes and a GIF", _play),
-    "plot": ("draw runs that are there, finished or not", _plot),
+    "play": ("watch a trained policy: a sheet of episodes and a GIF", run_play),
+    "plot": ("draw runs that are there, finished or not", run_plot),
     "figure": ("draw a figure of the paper from finished runs; --list", run_figure),
     "report": ("one page about finished runs: tables, curves, pictures, verdicts", run_report),
     "presets": ("list the presets of each task", _presets),
     "rewards": ("list the rewards: formula, range, slope at the prior; --plot", run_rewards),
     "noise": ("bias and variance of the reward under discriminator noise", run_noise),
+    "doctor": (
+        "say what is there and what is missing, with the line that brings it",
+        run_doctor,
+    ),
+    "completion": ("print what makes bash, zsh or fish complete irrl's words", run_completion),
 }
 
 

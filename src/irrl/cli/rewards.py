@@ -5,7 +5,8 @@ from typing import Any
 
 from irrl.cli.flags import Parser, curve_names, reward_names
 from irrl.cli.gradient import run_gradient
-from irrl.cli.tables import print_table
+from irrl.cli.outputs import add_force, check_picture
+from irrl.cli.tables import add_json, print_json, print_table
 from irrl.errors import UserError
 
 
@@ -19,6 +20,8 @@ def run_rewards(parser: Parser, arguments: list[str]) -> int:
         metavar="FILE",
         help="draw reward against posterior, to rewards.png if no file is named",
     )
+    add_json(parser)
+    add_force(parser)
     options = parser.parse_args(arguments)
     from irrl.noise import slope_at_prior
     from irrl.rewards import REWARDS, reward
@@ -28,21 +31,49 @@ def run_rewards(parser: Parser, arguments: list[str]) -> int:
     names = reward_names(options.rewards)
     prior = 1.0 / options.classes
     if options.plot:
-        from irrl.analysis.plots import G_FUNCTIONS, plot_reward_shapes, save_figure
+        if options.json:
+            raise UserError("--json and --plot do not go together: take one at a time")
+        check_picture(options.plot, options.force)
+        from irrl.analysis.plots import G_FUNCTIONS, save_figure
+        from irrl.analysis.reward_plots import plot_reward_shapes
 
         shown = curve_names(names or [f"clipped-{name}" for name in G_FUNCTIONS])
         print(save_figure(plot_reward_shapes(shown, prior), options.plot))
         return 0
+    slopes = {
+        name: slope_at_prior(name, prior) if reward(name).of_posterior_alone else None
+        for name in names or REWARDS
+    }
+    if options.json:
+        print_json(_as_json(prior, slopes, with_densities=not names))
+        return 0
     rows = []
-    for name in names or REWARDS:
+    for name, slope in slopes.items():
         found = reward(name)
-        slope = f"{slope_at_prior(name, prior):.4g}" if found.of_posterior_alone else "-"
-        rows.append([name, found.formula, found.range, slope])
+        cell = "-" if slope is None else f"{slope:.4g}"
+        rows.append([name, found.formula, found.range, cell])
     print_table(["name", "reward", "range", f"slope at p = {prior:.3g}"], rows)
     print("q: posterior of the label, p: its prior, y: the label; slope: from above, where clipped")
     if not names:
         _print_density_rewards()
     return 0
+
+
+def _as_json(prior: float, slopes: dict[str, float | None], with_densities: bool) -> dict[str, Any]:
+    from irrl.density_rewards import DENSITY_REWARDS
+    from irrl.rewards import reward
+
+    found = {
+        name: {**_about(reward(name)), "slope_at_prior": slope} for name, slope in slopes.items()
+    }
+    content = {"prior": prior, "rewards": found}
+    if with_densities:
+        content["density_rewards"] = {n: _about(r) for n, r in DENSITY_REWARDS.items()}
+    return content
+
+
+def _about(found: Any) -> dict[str, str]:
+    return {"formula": found.formula, "range": found.range}
 
 
 def _print_density_rewards() -> None:
@@ -57,7 +88,7 @@ def _print_density_rewards() -> None:
 
 
 def run_noise(parser: Parser, arguments: list[str]) -> int:
-    theory, measured = "log,root-2,linear,power-2,power-6", "clipped-linear,clipped-log,linear,log"
+    measured = "clipped-linear,clipped-log,linear,log"
     parser.add_argument(
         "what",
         choices=["theory", "measure", "gradient"],
@@ -73,7 +104,8 @@ def run_noise(parser: Parser, arguments: list[str]) -> int:
     parser.option(
         "--checkpoints", default=4, metavar="N", help="so many of each run, early to late"
     )
-    parser.add_argument("--json", action="store_true", help="gradient: print JSON")
+    add_json(parser)
+    add_force(parser)
     parser.add_argument("--rewards", metavar="A,B,...", help="rewards to show")
     parser.option(
         "--family", default="normal", metavar="NAME", help="theory: normal, laplace, uniform"
@@ -93,44 +125,59 @@ def run_noise(parser: Parser, arguments: list[str]) -> int:
         at_most(1_000_000, episodes=options.episodes)
     if options.what == "gradient":
         return run_gradient(options)
-    if options.json:
-        raise UserError("--json goes with noise gradient")
     options.output = options.output or "noise.png"
     options.episodes = options.episodes or 1000
     at_least(2, classes=options.classes)
-    default = theory if options.what == "theory" else measured
-    names = curve_names(reward_names(options.rewards or default))
     if options.what == "theory":
-        return _theory(options, names)
+        return _theory(options)
+    names = curve_names(reward_names(options.rewards or measured))
     if not options.runs or options.oracle is None:
         raise UserError("noise measure needs a run and --oracle RUN, a converged run to judge it")
     return _measure(options, names)
 
 
-def _theory(options: Any, names: list[str]) -> int:
-    from irrl.analysis.plots import plot_noise_theory, save_figure
-    from irrl.noise import DeltaNoise, theory_table
+def _theory(options: Any) -> int:
+    from irrl.analysis.plots import save_figure
+    from irrl.analysis.reward_plots import THEORY, noise_in_words, plot_noise_theory
+    from irrl.noise import DeltaNoise, theory_rows
+
+    names = curve_names(reward_names(options.rewards or ",".join(THEORY)))
 
     try:
         noise = DeltaNoise(options.family, options.scale)
     except ValueError as error:
         raise UserError(str(error)) from None
+    check_picture(options.output, options.force)
     prior = 1.0 / options.classes
-    header = ["reward", "p", "bias", "2nd order", "std", "2nd order", "2nd order valid for"]
-    print_table(header, theory_table(names, noise, prior))
-    print("valid: bias and std within a tenth of the exact std")
-    print(save_figure(plot_noise_theory(names, noise, prior), options.output))
+    rows = theory_rows(names, noise, prior)
+    picture = save_figure(plot_noise_theory(names, noise, prior), options.output)
+    if options.json:
+        assumed = {"family": noise.family, "mean": 0.0, "std": noise.scale}
+        print_json({"noise": assumed, "prior": prior, "rows": rows, "figure": str(picture)})
+        return 0
+    header = ["reward", "q", "bias", "2nd order", "std", "2nd order", "2nd order valid for"]
+    print_table(header, list(map(_theory_cells, rows)), noise_in_words(noise))
+    print(
+        "q: posterior of the label as a discriminator without noise would have it; "
+        f"its prior is {prior:.3g}\nvalid: bias and std within a tenth of the exact std\n{picture}"
+    )
     return 0
+
+
+def _theory_cells(row: dict[str, Any]) -> list[str]:
+    keys = ("bias", "second_order_bias", "std", "second_order_std")
+    valid = "nowhere" if row["valid_from"] is None else f"q >= {row['valid_from']:.2f}"
+    return [row["reward"], f"{row['q']:.2f}", *(f"{row[key]:.5f}" for key in keys), valid]
 
 
 def _measure(options: Any, names: list[str]) -> int:
     from irrl.analysis.noise import delta_rows, oracle_record, plot_violins, reward_rows
-    from irrl.analysis.plots import check_format, save_figure
+    from irrl.analysis.plots import save_figure
     from irrl.runs.files import to_json_bytes, write_atomic
     from irrl.runs.provenance import provenance
     from irrl.tasks import one_task, open_run
 
-    check_format(options.output)
+    check_picture(options.output, options.force, ".json")
     runs = [open_run(folder) for folder in options.runs]
     task = one_task(runs)
     if task.measure_noise is None:
@@ -145,13 +192,18 @@ def _measure(options: Any, names: list[str]) -> int:
             "rewards": reward_rows(found, names),
         }
     oracle = oracle_record(open_run(options.oracle), task)
-    _print_noise(record, oracle)
+    if not options.json:
+        _print_noise(record, oracle)
     picture = save_figure(plot_violins(groups, task.config.length), options.output)
     table = picture.with_suffix(".json")
     made = provenance()
     about = {"command": made["command"], "commit": made["commit"], "oracle": oracle}
-    write_atomic(table, to_json_bytes({**about, "runs": record}))
-    print(f"figure: {picture}\ntable:  {table}")
+    content = {**about, "runs": record}
+    write_atomic(table, to_json_bytes(content))
+    if options.json:
+        print_json(content)
+    else:
+        print(f"figure: {picture}\ntable:  {table}")
     return 0
 
 

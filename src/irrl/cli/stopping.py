@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -69,5 +69,6 @@ def tell(text: str) -> None:
     """The one line about an end that was asked for; nothing that comes later is told."""
     for sign in SIGNALS:
         signal.signal(sign, signal.SIG_IGN)
-    sys.stderr.write(f"\nirrl: stopped; {text}\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # nobody hears it
+        sys.stderr.write(f"\nirrl: stopped; {text}\n")
+        sys.stderr.flush()

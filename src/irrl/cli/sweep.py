@@ -16,12 +16,13 @@ from irrl.cli.flags import (
     parse_settings,
     reward_names,
     setting_names,
+    tell_of_tasks,
 )
-from irrl.cli.tables import print_table
+from irrl.cli.outcomes import list_runs, print_comparison, print_metrics
+from irrl.cli.tables import add_json
 from irrl.errors import UserError
 
 if TYPE_CHECKING:
-    from irrl.runs.run import Run
     from irrl.sweeps.grid import Plan
     from irrl.sweeps.sweep import Engine, Job, Outcome
 
@@ -41,15 +42,16 @@ def run_sweep(parser: Parser, arguments: list[str]) -> int:
     parser.add_argument("--preset", metavar="A,B,...", help="see `irrl presets` (default: fast)")
     parser.add_argument("--out", metavar="DIR", help=f"folder for all of it (default: {OUT})")
     parser.add_argument("--dry-run", action="store_true", help="list the runs, and train none")
+    add_json(parser)
     _add_engine_options(parser)
     plan, options = _read_command(parser, arguments)
     from irrl.sweeps.grid import make_jobs
 
     jobs = make_jobs(plan)
     if options.dry_run:
-        return _list_runs(jobs)
+        return list_runs(jobs, options.json)
     failed = _train_all(jobs, _engine(options))
-    _print_metrics(jobs, plan.out)
+    print_metrics(jobs, plan.out, options.json)
     return 1 if failed else 0
 
 
@@ -57,7 +59,7 @@ def run_compare(parser: Parser, arguments: list[str]) -> int:
     jobs, options = jobs_to_compare(parser, arguments)
     if _train_all(jobs, _engine(options)):
         return 1
-    _print_comparison([job.folder for job in jobs], Path(options.out))
+    print_comparison([job.folder for job in jobs], Path(options.out), options.json)
     return 0
 
 
@@ -78,6 +80,7 @@ def jobs_to_compare(parser: Parser, arguments: list[str]) -> tuple[list["Job"], 
         "--baseline-seeds", type=int, metavar="N", help="of each baseline (default: --seeds)"
     )
     parser.option("--out", default="runs/compare", metavar="DIR", help="folder for all of it")
+    add_json(parser)
     _add_engine_options(parser)
     options, given = parse_settings(parser, arguments, without=("reward", "seed"))
     if options.baseline_seeds is None:
@@ -124,6 +127,7 @@ def _read_command(parser: Parser, arguments: list[str]) -> tuple["Plan", Any]:
     from irrl.tasks.contract import DEFAULT_PRESET
     from irrl.tasks.registry import task_names
 
+    tell_of_tasks(parser, arguments)
     word = first_word(parser, arguments, lambda w: w in task_names() or w.endswith(".toml"))
     if word.endswith(".toml"):
         plan = read_plan(Path(word), DEFAULT_PRESET)
@@ -158,22 +162,6 @@ def _values_reader(parse: Callable[[str], Any], default: Any) -> Callable[[str],
             raise ArgumentTypeError(f"invalid {kind} value in {text!r}") from None
 
     return values
-
-
-def _list_runs(jobs: Sequence["Job"]) -> int:
-    from irrl.sweeps.sweep import is_finished, steps_done
-    from irrl.tasks import check_folder
-
-    rows, finished = [], 0
-    for job in jobs:
-        check_folder(job.folder, job.config)
-        finished += is_finished(job)
-        done, total = steps_done(job), job.config.total_steps
-        state = "finished" if is_finished(job) else f"{done:,} of {total:,}" if done else "new"
-        rows.append([str(job.folder), state])
-    print_table(["run", "state"], rows)
-    print(f"{len(jobs)} runs, {finished} finished, {len(jobs) - finished} to do")
-    return 0
 
 
 # --- who does it ---
@@ -232,46 +220,3 @@ def _train_all(jobs: Sequence["Job"], engine: "Engine") -> list["Outcome"]:
     for outcome in failed:
         print(f"irrl: {outcome.job.name} failed: {outcome.error}", file=sys.stderr)
     return failed
-
-
-# --- what came of it ---
-
-
-def _print_metrics(jobs: Sequence["Job"], out: Path) -> None:
-    """The primary metric over the seeds of each reward and combination of settings."""
-    from irrl.analysis.ranges import range_in
-    from irrl.analysis.stats import mean_estimate
-    from irrl.analysis.tables import column_title
-    from irrl.sweeps.sweep import is_finished
-    from irrl.tasks import open_run, task_of
-
-    task = task_of(jobs[0].config)
-    primary = task.primary.name
-    groups: dict[Path, list[Run]] = {}
-    for job in filter(is_finished, jobs):
-        groups.setdefault(job.folder.parent, []).append(open_run(job.folder))
-    rows = []
-    for folder, runs in groups.items():
-        bounds = range_in(task, runs[0].config, primary)
-        estimate = mean_estimate([run.final(primary) for run in runs]).within(*bounds)
-        hours = sum(run.final("seconds") for run in runs) / 3600.0
-        rows.append([str(folder.relative_to(out)), str(len(runs)), str(estimate), f"{hours:.2f}"])
-    header = ["runs", "seeds", column_title(primary), "hours in all"]
-    print_table(header, rows, "mean over seeds [95 % interval], or (up to three seeds)")
-    for folder in dict.fromkeys(folder.parent for folder in groups):
-        print(f"figure: irrl plot {folder} -o {folder / 'comparison.png'}")
-
-
-def _print_comparison(folders: list[Path], out: Path) -> None:
-    from irrl.analysis.compare import comparison
-    from irrl.analysis.plots import plot_comparison, save_figure
-    from irrl.analysis.tables import note_below, save_comparison, table_rows
-    from irrl.tasks import one_task, open_run
-
-    runs = [open_run(folder) for folder in folders]
-    task, result = one_task(runs), comparison(runs)
-    save_comparison(out, result, task)
-    picture = save_figure(plot_comparison(runs), out / "comparison.png")
-    header, rows = table_rows(result, task)
-    print_table(header, rows, note_below(header))
-    print(f"figure: {picture}\ntable:  {out / 'comparison.md'}")

@@ -18,14 +18,11 @@ from irrl.analysis.compare import (
     require_comparable,
     require_same_version,
 )
+from irrl.analysis.comparison_plots import plot_panels
 from irrl.analysis.noise import plot_violins
-from irrl.analysis.plots import (
-    G_FUNCTIONS,
-    plot_noise_theory,
-    plot_panels,
-    plot_reward_shapes,
-)
+from irrl.analysis.plots import G_FUNCTIONS
 from irrl.analysis.ranges import range_in
+from irrl.analysis.reward_plots import THEORY, plot_noise_theory, plot_reward_shapes
 from irrl.density_rewards import DENSITY_REWARDS
 from irrl.errors import UserError, unknown_name
 from irrl.noise import DeltaNoise
@@ -45,7 +42,8 @@ class Request(NamedTuple):
 
 
 class Entry(NamedTuple):
-    label: str  # in the paper
+    shows: str
+    label: str  # number and label in the paper
     needs: str
     plot: Callable[[Request], Figure]
     of_runs: bool = True
@@ -163,26 +161,47 @@ def noise(request: Request) -> Figure:
 
 GENERAL = {
     "reward-comparison": Entry(
-        "", "runs of one task, several rewards; a panel for each of its variants", reward_comparison
+        "learning curves of several rewards",
+        "",
+        "runs of one task, several rewards; a panel for each of its variants",
+        reward_comparison,
     ),
-    "oracle-reward": Entry("", "runs with --oracle, and the same without", oracle_reward),
-    "noise": Entry("", "runs with their checkpoints, and --oracle DIR", noise),
+    "oracle-reward": Entry(
+        "learning curves by the discriminator in training and by a converged one",
+        "",
+        "runs with --oracle, and the same without",
+        oracle_reward,
+    ),
+    "noise": Entry(
+        "noise of the discriminator during training, as violins",
+        "",
+        "runs with their checkpoints, and --oracle DIR",
+        noise,
+    ),
     "clipping": Entry(
-        "", "runs of one task: linear and clipped-linear, log and clipped-log", clipping
+        "learning curves of rewards with and without clipping",
+        "",
+        "runs of one task: linear and clipped-linear, log and clipped-log",
+        clipping,
     ),
     "reward-shapes": Entry(
-        "fig:g-functions",
+        "rewards as functions of the posterior",
+        "Figure 12, fig:g-functions",
         "no runs",
         lambda request: plot_reward_shapes([f"clipped-{name}" for name in G_FUNCTIONS], 0.1),
         of_runs=False,
     ),
-    "g-functions": Entry("", "runs of one task, several functions of the posterior", g_functions),
+    "g-functions": Entry(
+        "learning curves of several functions of the posterior",
+        "",
+        "runs of one task, several functions of the posterior",
+        g_functions,
+    ),
     "noise-theory": Entry(
-        "Eq. 5 and 6 (not a figure there)",
+        "bias and std of rewards under noise, exact and to second order",
+        "no figure there; Eq. 5 and 6",
         "no runs",
-        lambda request: plot_noise_theory(
-            ("log", "root-2", "linear", "power-2", "power-6"), DeltaNoise("normal", 0.05), 0.1
-        ),
+        lambda request: plot_noise_theory(THEORY, DeltaNoise("normal", 0.05), 0.1),
         of_runs=False,
     ),
 }
@@ -198,6 +217,7 @@ def all_figures() -> dict[str, Entry]:
     for name in dict.fromkeys(name for task in tasks for name in task.figures):
         able = [task for task in tasks if name in task.figures]
         found[name] = Entry(
+            next((task.figures[name].shows for task in able if task.figures[name].shows), name),
             ", ".join(task.figures[name].paper for task in able),
             "; or ".join(task.figures[name].needs for task in able),
             lambda request, name=name: figure_of_task(name, request),  # type: ignore[misc]

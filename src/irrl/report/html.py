@@ -7,14 +7,26 @@ forbids the browser to fetch anything at all.
 import base64
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from irrl.report.glossary import explained, glossary
+
 POLICY = (
     "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 )
+
+
+GLYPHS = {
+    "square": "\u25a0", "square-open": "\u25a1", "circle": "\u25cf", "circle-open": "\u25cb",
+    "triangle-up": "\u25b2", "triangle-up-open": "\u25b3", "triangle-down": "\u25bc",
+    "triangle-down-open": "\u25bd", "diamond": "\u25c6", "diamond-open": "\u25c7",
+    "triangle-left": "\u25c0", "triangle-left-open": "\u25c1", "triangle-right": "\u25b6",
+    "triangle-right-open": "\u25b7", "star": "\u2605", "star-open": "\u2606",
+}  # fmt: skip
+"""Markers as letters, for those that have one."""
 
 
 class Table(NamedTuple):
@@ -49,20 +61,23 @@ class Page(NamedTuple):
     sections: Sequence[Section]
     more: Sequence[tuple[str, Sequence[Table], Sequence[Picture]]]  # title, tables, pictures
     footer: str
+    terms: Mapping[str, str] = {}  # words -> what they mean
 
 
 def render(page: Page, charting: str) -> str:
     """The whole page; ``charting`` is the source of the charting library."""
     charts = [section.chart for section in page.sections]
+    terms = page.terms
     body = [
         f"<h1>{escape(page.title)}</h1>",
-        _list(page.headline),
+        f'<section id="verdicts"><h2>Verdicts</h2>{_list(page.headline, terms)}</section>',
         _contents(page),
+        *(_section(n, section, terms) for n, section in enumerate(page.sections)),
+        *(_more(n, *more, terms) for n, more in enumerate(page.more)),
+        *([glossary(terms)] if terms else []),
         '<section id="run"><h2>What was run</h2>',
-        *(_table(table) for table in page.provenance),
+        *(_table(table, {}) for table in page.provenance),
         "</section>",
-        *(_section(n, section) for n, section in enumerate(page.sections)),
-        *(_more(n, *more) for n, more in enumerate(page.more)),
         f'<footer class="soft"><p>{escape(page.footer)}</p></footer>',
     ]
     return "\n".join(
@@ -92,38 +107,51 @@ def _json(value: Any) -> str:
     return text.replace("<", "\\u003c")
 
 
-def _list(lines: Sequence[str]) -> str:
-    return '<ul class="headline">' + "".join(f"<li>{escape(x)}</li>" for x in lines) + "</ul>"
+def _list(lines: Sequence[str], terms: Mapping[str, str]) -> str:
+    told: set[str] = set()
+    items = "".join(f"<li>{explained(line, terms, told)}</li>" for line in lines)
+    return f'<ul class="headline">{items}</ul>'
 
 
 def _contents(page: Page) -> str:
-    links = [("run", "What was run")]
-    links += [(f"study-{n}", section.title) for n, section in enumerate(page.sections)]
+    links = [(f"study-{n}", section.title) for n, section in enumerate(page.sections)]
     links += [(f"more-{n}", title) for n, (title, _, _) in enumerate(page.more)]
+    links += [("glossary", "Glossary")] * bool(page.terms) + [("run", "What was run")]
     items = "".join(f'<li><a href="#{key}">{escape(title)}</a></li>' for key, title in links)
     return f'<nav aria-label="Contents"><ul>{items}</ul></nav>'
 
 
-def _section(n: int, section: Section) -> str:
-    lines = "".join(f"<p>{escape(line)}</p>" for line in section.lines)
+def _section(n: int, section: Section, terms: Mapping[str, str]) -> str:
+    told: set[str] = set()
+    title = explained(section.title, terms, told)
+    lines = "".join(f"<p>{explained(line, terms, told)}</p>" for line in section.lines)
     return (
-        f'<section id="study-{n}"><h2>{escape(section.title)}</h2>{lines}{_table(section.table)}'
-        f"{_chart(n, section)}{''.join(map(_picture, section.pictures))}</section>"
+        f'<section id="study-{n}"><h2>{title}</h2>{lines}{_table(section.table, terms)}'
+        f"{_chart(n, section, terms)}{''.join(map(_picture, section.pictures))}</section>"
     )
 
 
-def _more(n: int, title: str, tables: Sequence[Table], pictures: Sequence[Picture]) -> str:
-    inside = "".join([*map(_picture, pictures), *map(_table, tables)])
+def _more(
+    n: int,
+    title: str,
+    tables: Sequence[Table],
+    pictures: Sequence[Picture],
+    terms: Mapping[str, str],
+) -> str:
+    inside = "".join([*map(_picture, pictures), *(_table(table, terms) for table in tables)])
     return f'<section id="more-{n}"><h2>{escape(title)}</h2>{inside}</section>'
 
 
-def _table(table: Table) -> str:
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.header)
+def _table(table: Table, terms: Mapping[str, str]) -> str:
+    """A table in a box that scrolls by itself, its note below: a phone is narrower than a table."""
+    told: set[str] = set()
+    head = "".join(f'<th scope="col">{explained(h, terms, told)}</th>' for h in table.header)
     rows = "".join(f"<tr>{_cells(row)}</tr>" for row in table.rows)
-    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    note = f'<p class="note">{explained(table.caption, terms, told)}</p>' if table.caption else ""
+    label = escape(", ".join(table.header[:3]))
     return (
-        f'<div class="wide"><table>{caption}<thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
+        f'<div class="wide" role="region" tabindex="0" aria-label="Table: {label}"><table>'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{note}"
     )
 
 
@@ -144,7 +172,7 @@ def _verdict(cell: str) -> str | None:
     return "bad" if re.fullmatch(r"below by [\d.]+", said) else None
 
 
-def _chart(n: int, section: Section) -> str:
+def _chart(n: int, section: Section, terms: Mapping[str, str]) -> str:
     chart = section.chart
     rewards = "".join(_checkbox(group) for group in chart["groups"])
     metrics = "".join(
@@ -160,16 +188,18 @@ def _chart(n: int, section: Section) -> str:
 <label><input type="checkbox" data-control="seeds"> every seed</label>
 </form>
 <div class="chart" id="chart-{n}" role="img" aria-label="{described}"></div>
-<figcaption>{escape(chart["caption"])}</figcaption>
+<figcaption>{explained(chart["caption"], terms)}</figcaption>
 </figure>"""
 
 
 def _checkbox(group: dict[str, Any]) -> str:
     kind = {"dash": " dash", "dot": " dot"}.get(group["dash"], "")
     label = escape(group["label"])
+    colour = escape(group["colour"])
     return (
         f'<label><input type="checkbox" checked data-reward="{label}">'
-        f'<span class="swatch{kind}" style="border-color:{escape(group["colour"])}"></span>'
+        f'<span class="swatch{kind}" style="border-color:{colour}"></span>'
+        f'<span class="mark" style="color:{colour}">{GLYPHS.get(group["symbol"], "")}</span>'
         f"{label}</label>"
     )
 
@@ -179,8 +209,9 @@ def _picture(picture: Picture) -> str:
         why = escape(picture.note)
         return f'<h3>{escape(picture.title)}</h3><p class="soft">No picture: {why}</p>'
     return (
-        f'<h3>{escape(picture.title)}</h3><figure><img src="{escape(picture.uri)}" '
-        f'alt="{escape(picture.alt)}"><figcaption>{escape(picture.alt)}'
+        f'<h3>{escape(picture.title)}</h3><figure><div class="wide" role="region" tabindex="0" '
+        f'aria-label="{escape(picture.title)}"><img src="{escape(picture.uri)}" '
+        f'alt="{escape(picture.alt)}"></div><figcaption>{escape(picture.alt)}'
         "</figcaption></figure>"
     )
 

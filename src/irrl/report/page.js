@@ -68,7 +68,9 @@ function tracesOf(group, chart) {
     for (const y of seeds) traces.push({ ...quiet, y, line, opacity, legendgroup: group.label });
   }
   const spread = banded ? " [%{customdata[0]:.2f}, %{customdata[1]:.2f}]" : "";
-  traces.push({ x, y: mean, customdata: low.map((l, n) => [l, high[n]]), name: group.label, type: "scatter", mode: "lines",
+  traces.push({ x, y: mean, customdata: low.map((l, n) => [l, high[n]]), name: group.label, type: "scatter",
+    mode: group.symbol ? "lines+markers" : "lines",
+    marker: { symbol: group.symbol || "circle", color: colour, size: 8, maxdisplayed: 9 },
     line: { color: colour, width: 2.2, dash: group.dash }, meta: group.label,
     hovertemplate: `${group.label}: %{y:.2f}${spread}<br>at %{x:,}<extra></extra>` });
   if (group.authors.steps.length && chart.metric === chart.study.primary) {

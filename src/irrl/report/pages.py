@@ -9,17 +9,25 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from irrl.analysis.compare import BASELINE, REFERENCE, is_reward
-from irrl.analysis.plots import colour_of, dashes_of, what_is_drawn
+from irrl.analysis.plots import colour_of, dashes_of, is_filled, marker_of, what_is_drawn
 from irrl.analysis.ranges import range_in
 from irrl.analysis.stats import FEW, reach_of_mean
 from irrl.analysis.tables import column_title, note_below
 from irrl.errors import UserError
 from irrl.report.figures import first_seeds
+from irrl.report.glossary import TERMS, used_in
 from irrl.report.html import Page, Picture, Section, Table, png_uri
 from irrl.report.noise import NoiseSection
 from irrl.report.studies import Row, Study, share_of_authors
 from irrl.runs.provenance import provenance
 from irrl.runs.run import Run
+
+SYMBOLS = {
+    "s": "square", "o": "circle", "^": "triangle-up", "D": "diamond", "v": "triangle-down",
+    "<": "triangle-left", ">": "triangle-right", "P": "cross", "X": "x", "p": "pentagon",
+    "h": "hexagon", "*": "star",
+}  # fmt: skip
+"""What Plotly calls the markers of Matplotlib."""
 
 POINTS = 500
 """Of a curve, at most so many are shown."""
@@ -32,7 +40,7 @@ def make_page(
     made = provenance()
     commit = f", commit {made['commit'][:10]}" if made["commit"] else ""
     several = len({study.title for study in studies}) < len(studies)
-    return Page(
+    page = Page(
         "Internally rewarded reinforcement learning: report",
         [*headline(studies), *(f"Left out: {line}." for line in left_out)],
         [made_table(runs), runs_table(runs)],
@@ -40,9 +48,23 @@ def make_page(
         list(noise),
         f"Made by `{made['command']}`, irrl {made['irrl']}{commit}. This page needs no network.",
     )
+    return with_terms(page, studies)
 
 
 # --- words and tables ---
+
+
+def with_terms(page: Page, studies: Sequence[Study]) -> Page:
+    """The page with a glossary of the words that stand on it, general ones and its tasks'."""
+    terms = {**TERMS, **{t: text for study in studies for t, text in study.task.terms.items()}}
+    tables = [table for _, found, _ in page.more for table in found]
+    tables += [section.table for section in page.sections]
+    text = [*page.headline]
+    for section in page.sections:
+        text += [section.title, *section.lines, section.chart["caption"]]
+    for table in tables:
+        text += [*table.header, table.caption, *(cell for row in table.rows for cell in row)]
+    return page._replace(terms=used_in("\n".join(text), terms))
 
 
 def headline(studies: Sequence[Study]) -> list[str]:
@@ -143,7 +165,9 @@ def study_table(study: Study) -> Table:
     cells = {title: [show(row) for row in study.rows] for title, show in columns.items()}
     kept = {title: column for title, column in cells.items() if set(column) != {"-"}}
     rows = [list(row) for row in zip(*kept.values(), strict=True)]
-    more = "Area: mean height of the curve. Interquartile mean [bootstrap interval]."
+    more = "Area: mean height of the curve."
+    if "interquartile mean" in kept:
+        more += " Interquartile mean [bootstrap interval]."
     return Table(list(kept), rows, f"{note_below(list(kept))} {more}")
 
 
@@ -200,11 +224,16 @@ def _group(study: Study, label: str, metrics: Sequence[str]) -> dict[str, Any]:
 
 
 def line_style(label: str) -> dict[str, str]:
-    """The colour of a reward is the same everywhere; scripted baselines are grey."""
+    """Colour and marker of a reward are the same everywhere; scripted baselines are grey."""
     if label.endswith(BASELINE):
-        return {"colour": "#767676", "dash": "dot"}
+        return {"colour": "#767676", "dash": "dot", "symbol": ""}
     dash = {"-": "solid", "--": "dash", ":": "dot"}[dashes_of(label)]
-    return {"colour": colour_of(label), "dash": dash}
+    hollow = "" if is_filled(label) else "-open"
+    return {
+        "colour": colour_of(label),
+        "dash": dash,
+        "symbol": SYMBOLS.get(marker_of(label), "circle-dot") + hollow,
+    }
 
 
 def thinned(length: int, points: int = POINTS) -> np.ndarray:
@@ -224,7 +253,8 @@ def pictures(study: Study) -> list[Picture]:
     its = study.task.picture
     if its is None:
         return []
-    firsts = ", ".join(f"{label} seed {g[0].settings['seed']}" for label, g in study.groups.items())
+    learned = {n: g for n, g in study.groups.items() if is_reward(n)} or study.groups
+    firsts = ", ".join(f"{label} seed {g[0].settings['seed']}" for label, g in learned.items())
     try:
         uri = data_uri(its.plot(first_seeds(study.runs)))
         return [Picture(its.title, f"{its.description}. Runs: {firsts}.", uri)]

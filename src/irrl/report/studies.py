@@ -169,7 +169,7 @@ def study_of(task: Task, variant: str, set_up: str, runs: Sequence[Run]) -> Stud
                 bootstrap_estimate(finals[label]),
                 {m: _over(task, m, group) for m in others},
                 area(own[label], bounds),
-                steps_to_threshold(own[label], primary),
+                steps_to_threshold(own[label], primary, bounds),
                 beside.get(label),
                 theirs[label],
                 verdict_on(theirs[label], *own[label], bounds),

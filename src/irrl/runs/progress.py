@@ -14,6 +14,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from irrl.runs.shown import shown_number
+
 
 class Bars:
     """A bar for each named piece of work, with its primary metric beside it.
@@ -46,7 +48,9 @@ class Bars:
 
     def update(self, name: str, done: int, total: int, row: dict[str, Any] | None = None) -> None:
         """Tell that ``done`` of ``total`` steps of ``name`` are behind us."""
-        metric = f"{self._metric} {row[self._metric]:.1f}" if row and self._metric in row else ""
+        metric = ""
+        if row and self._metric in row:
+            metric = f"{self._metric} {shown_number(row[self._metric])}"
         if self._live:
             if name not in self._ids:
                 self._ids[name] = self._bars.add_task(name, total=total, metric="")
@@ -59,8 +63,8 @@ class Bars:
 
 
 def say(text: str) -> None:
-    """A line on the standard error. Where nobody reads it any more, work goes on in silence."""
+    """A line on the standard error. Where nobody can read it, work goes on in silence."""
     try:
         print(text, file=sys.stderr, flush=True)
-    except BrokenPipeError:
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -4,16 +4,18 @@ import shutil
 from typing import Any
 
 from irrl.errors import UserError
+from irrl.runs.listeners import Listener, listen
 from irrl.runs.reading import require_real_folder
 from irrl.runs.run import Row, Run
 
 
 def follow(run: Run) -> None:
-    """Mirror the metrics of a run, past and coming, to ``<run>/tensorboard``.
+    """Mirror the metrics of a run, past and coming, to ``<run>/tensorboard``."""
+    listen(run, tensorboard)
 
-    Past rows are read with the first one that comes: only then is it known which of them a
-    resumed run keeps.
-    """
+
+def tensorboard(run: Run) -> Listener:
+    """Writes anew what is there with the first row: only then a resumed run knows what it keeps."""
     try:
         from tensorboardX import SummaryWriter
     except ImportError:
@@ -24,15 +26,12 @@ def follow(run: Run) -> None:
 
     def mirror(row: Row) -> None:
         nonlocal writer
-        rows = [row]
         if writer is None:
-            rows = run.rows()
             shutil.rmtree(folder, ignore_errors=True)
             writer = SummaryWriter(str(folder))
-        for each in rows:
-            for name, value in each.items():
-                if name != "step":
-                    writer.add_scalar(name, value, each["step"])
+        for name, value in row.items():
+            if name != "step":
+                writer.add_scalar(name, value, row["step"])
         writer.flush()
 
-    run.listeners.append(mirror)
+    return mirror

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 
 from irrl.runs.progress import say
 from irrl.runs.run import Row, last_row
+from irrl.runs.shown import shown_number
 from irrl.sweeps.sweep import Job, Outcome, is_finished, steps_done
 
 
@@ -86,7 +87,7 @@ class Watch:
         self._say(f"{job.name}: {told}")
 
     def _shown(self, row: Row) -> str:
-        return f"{self._metric} {row[self._metric]:.1f}" if self._metric in row else ""
+        return f"{self._metric} {shown_number(row[self._metric])}" if self._metric in row else ""
 
     def _say(self, text: str) -> None:
         if self._live:

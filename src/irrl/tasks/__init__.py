@@ -87,10 +87,11 @@ def sound_runs(paths: list[str], finished: bool = False) -> tuple[list[Run], lis
 def checked_run(folder: str | Path) -> Run:
     """A run whose configuration, metrics and summary could be read."""
     run = open_run(folder)
-    task = find_task(run.task)
+    task = find_task(run.task).for_variant(run.settings)
     require_panels(run, task, run.rows())
     if run.is_finished:
-        for metric in set(task.all_columns()) - set(task.optional):
+        always = set(task.all_columns()) - set(task.optional)
+        for metric in always | {task.primary.name}:
             run.final(metric)
     return run
 
@@ -146,7 +147,7 @@ def train(run: Run, prepared: Any = None) -> Metrics:
 
     ``prepared`` is what `begin` gave for a new run: it need not be prepared twice.
     """
-    task, world = find_task(run.task), current_world()
+    task, world = find_task(run.task).for_variant(run.settings), current_world()
     if world.once(lambda: run.is_finished):
         return world.once(run.summary)
     with run.exclusive() if world.is_first else nullcontext():

@@ -25,7 +25,7 @@ from irrl.tasks.published import Published
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import Figure
 
     from irrl.gradient_measured import MeasuredGradients
     from irrl.noise_measured import Posteriors
@@ -96,9 +96,10 @@ def their_pace(settings: Settings) -> float:
 class NamedFigure(NamedTuple):
     """A figure of the paper that only this task can draw, from finished runs."""
 
-    paper: str  # its label there
+    paper: str  # its number and label there
     needs: str
     plot: "Callable[[Sequence[Run], int], Figure]"  # runs, seed of what is drawn by chance
+    shows: str = ""
 
 
 class EpisodePicture(NamedTuple):
@@ -107,6 +108,7 @@ class EpisodePicture(NamedTuple):
     title: str
     description: str
     plot: "Callable[[Sequence[Run]], Figure]"
+    is_quick: bool = False  # then `irrl compare` draws it, too, beside the curves
 
 
 class Played(NamedTuple):
@@ -126,6 +128,18 @@ class DataVerb(NamedTuple):
     summary: str
     add_options: Callable[[ArgumentParser], None]
     run: "Callable[[Namespace], str | Figure]"
+
+
+class Requirement(NamedTuple):
+    """Something beside Python packages that a task needs; `irrl doctor` says whether it is there.
+
+    ``look`` returns what was found, and raises where there is nothing.
+    """
+
+    name: str
+    purpose: str
+    install: str  # the line that brings it
+    look: Callable[[], str]
 
 
 # --- the contract ---
@@ -175,15 +189,16 @@ class Task:
         pace: (settings) -> how much training a step is, in steps of the authors' numbers.
         ceiling: (config) -> the best value of the primary metric there can be, drawn as a line.
         limits: (config) -> the largest values of metrics; no interval or band goes beyond.
-        paper_labels: figure -> its label in the paper.
+        paper_labels: figure -> its number and label in the paper.
         figures: figures that only this task can draw.
         picture: what policies do, for the report.
-        plot_beside: (part of a figure, label -> run, label -> colour): drawn beside the curves.
         play: (runs, number of episodes, seed) -> episodes to look at.
         measure_noise: (run, folder of an oracle, episodes, checkpoints) -> posteriors by both.
         measure_gradient: (run, folder of an oracle or None, names of rewards, episodes or None,
             checkpoints, progress) -> moments of its policy gradients; progress is told (done, all).
         data: verbs below `irrl data`.
+        requirements: what it needs beside Python packages, for `irrl doctor`.
+        terms: its own words -> what they mean, for the glossary of a report.
 
     Example:
         >>> task = Task("doors", Config, {"fast": Preset("a second", {})},
@@ -223,11 +238,12 @@ class Task:
     paper_labels: Mapping[str, str] = field(default_factory=dict)
     figures: Mapping[str, NamedFigure] = field(default_factory=dict)
     picture: EpisodePicture | None = None
-    plot_beside: "Callable[[SubFigure, Mapping[str, Run], Mapping[str, str]], None] | None" = None
     play: Callable[[Sequence[Run], int, int], Played] | None = None
     measure_noise: "Callable[[Run, Path, int, int], list[Posteriors]] | None" = None
     measure_gradient: MeasureGradient | None = None
     data: Mapping[str, DataVerb] = field(default_factory=dict)
+    requirements: tuple[Requirement, ...] = ()
+    terms: Mapping[str, str] = field(default_factory=dict)
 
     def variant(self, settings: Settings) -> str:
         """Which variant of the task a run is; the task's name if it has none."""

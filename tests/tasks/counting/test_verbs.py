@@ -99,7 +99,7 @@ def test_a_report_shows_walks_or_says_why_not(irrl, scenes_folder, counting_run,
     lost = shutil.copytree(counting_run, tmp_path / "lost")
     config = json.loads((lost / "config.json").read_text())
     (lost / "config.json").write_text(json.dumps({**config, "scenes": "gone"}))
-    assert irrl("report", lost, "-o", "report.html").returncode == 0
+    assert irrl("report", lost, "-o", "report.html", "--force").returncode == 0
     assert "No picture: there are no scenes in gone" in (tmp_path / "report.html").read_text()
 
 

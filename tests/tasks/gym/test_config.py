@@ -46,7 +46,7 @@ def test_every_setting_of_the_reward_model_that_matters_has_a_flag():
         ({"reward": "ball"}, "is for labels that are numbers: mode regression"),
         ({"label_moves": True}, "label-moves is for labels that are numbers"),
         ({"mode": "regression"}, "reward clipped-linear is of classes: take density bins, or"),
-        ({"mode": "regression", "reward": "bal", "density": "bins"}, "Did you mean"),
+        ({"mode": "regression", "reward": "bal", "density": "bins"}, "unknown reward 'bal'"),
         ({"mode": "regression", "reward": "ball", "epsilon": 0.0}, "epsilon must be positive"),
         ({"mode": "regression", "reward": "crps", "label_low": 0.0}, "label-low must be below"),
         ({"mode": "regression", "reward": "crps", "density": "bin"}, "Did you mean 'bins'"),

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from irrl.analysis.plots import plot_comparison
 from irrl.errors import UserError
-from irrl.tasks import evaluate, find_task, make_config, open_run
+from irrl.tasks import checked_run, evaluate, find_task, make_config, open_run
 from irrl.tasks.gym.environments import describe
 from irrl.tasks.gym.play import walks_of
 from tests.helpers.runs import run_in
@@ -33,12 +34,24 @@ def test_its_error_is_the_one_that_the_environment_finds(run):
 def test_its_primary_metric_is_the_squared_error(run):
     task = find_task("gym").for_variant(run.settings)
     assert task.primary.name == "squared_error" and not task.primary.higher_is_better
-    assert evaluate(open_run(run.folder))["squared_error"] == run.summary()["squared_error"]
+    _, found = evaluate(open_run(run.folder))
+    assert found["squared_error"] == run.summary()["squared_error"]
+
+
+def test_it_can_be_compared_and_reported(run):
+    assert checked_run(run.folder).final("squared_error") == run.summary()["squared_error"]
+    assert len(plot_comparison([open_run(run.folder)]).axes) == 4
 
 
 def test_where_it_went_can_be_drawn(run):
     (walk, _) = walks_of(open_run(run.folder), 2, 0)
     assert walk.places.shape[1] == 2 and np.abs(walk.places).max() <= 1.0
+
+
+def test_bins_and_an_ensemble_with_a_bonus_go_with_a_reward_of_classes(tmp_path):
+    bins = {"density": "bins", "bins": 8, "reward": "clipped-linear", "bonus_weight": 0.1}
+    found = run_in(tmp_path / "run", "gym", **{**WALK, **bins, "steps": 400}).summary()
+    assert found["squared_error"] < 2.0 and found["reward_mean"] >= 0.0
 
 
 def test_an_environment_that_says_nothing_is_asked_for_numbers():

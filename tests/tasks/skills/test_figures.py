@@ -1,10 +1,8 @@
 import shutil
 
 import pytest
-from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 
-from irrl.analysis.plots import plot_comparison
+from irrl.analysis.comparison_plots import plot_comparison, save_comparison_figures
 from irrl.errors import UserError
 from irrl.tasks import open_run
 from irrl.tasks.skills import figures
@@ -21,23 +19,27 @@ def run_without_checkpoint(smoke_run, tmp_path):
     return open_run(folder)
 
 
-def test_the_comparison_has_a_curve_the_ceiling_and_three_maps(smoke_run):
-    left, right = plot_comparison([open_run(smoke_run)]).subfigs
-    labels = [line.get_label() for line in left.axes[0].lines]
+def test_the_comparison_has_a_curve_and_the_ceiling(smoke_run):
+    (axes,) = plot_comparison([open_run(smoke_run)]).axes
+    labels = [line.get_label() for line in axes.lines]
     assert any(label.startswith("clipped-linear") for label in labels)
-    assert "ceiling 21.4" in [text.get_text() for text in left.axes[0].texts]
-    assert len(maps_of(right)) == 3
+    assert "ceiling 21.4" in [text.get_text() for text in axes.texts]
+    (axes,) = plot_comparison([open_run(smoke_run)], "cells_reached").axes
+    assert axes.get_ylabel() == "cells reached" and not axes.texts
 
 
-def test_maps_go_from_early_to_late_and_have_the_colour_of_their_curve(smoke_run):
-    figure = Figure()
-    runs = {"this": open_run(smoke_run), "that": open_run(smoke_run)}
-    figures.plot_beside(figure.subfigures(), runs, {"this": "#112233", "that": "#445566"})
-    titles = [axes.title for axes in maps_of(figure)]
+def test_each_metric_and_the_maps_are_figures_of_their_own(smoke_run, tmp_path):
+    found = save_comparison_figures([open_run(smoke_run)], tmp_path / "all.png")
+    names = ["all.png", "all-cells-reached.png", "all-where-skills-end.png"]
+    assert [path.name for path in found] == names
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+def test_maps_go_from_early_to_late(smoke_run):
+    figure = figures.occupancy_figure([open_run(smoke_run)])
+    titles = [axes.get_title() for axes in maps_of(figure)]
     stages = ["at the start", "after 1k", "after 2k"]
-    expected = [f"{label}\n{stage}" for label in ("this", "that") for stage in stages]
-    assert [title.get_text() for title in titles] == expected
-    assert [to_hex(title.get_color()) for title in titles] == ["#112233"] * 3 + ["#445566"] * 3
+    assert titles == [f"clipped-linear\n{stage}" for stage in stages]
 
 
 def test_maps_show_the_occupancy_on_the_grid(smoke_run):
@@ -49,10 +51,12 @@ def test_maps_show_the_occupancy_on_the_grid(smoke_run):
     assert at_end.tolist() == run.summary()["occupancy"]
 
 
-def test_a_run_that_has_no_checkpoint_yet_is_drawn_without_maps(run_without_checkpoint):
-    left, right = plot_comparison([run_without_checkpoint]).subfigs
-    assert left.axes[0].lines
-    assert not maps_of(right) and len(right.axes) == 1  # no bar of colours either
+def test_a_run_that_has_no_checkpoint_yet_is_drawn_without_maps(
+    run_without_checkpoint, tmp_path, capsys
+):
+    found = save_comparison_figures([run_without_checkpoint], tmp_path / "all.png")
+    assert [path.name for path in found] == ["all.png", "all-cells-reached.png"]
+    assert "left out" in capsys.readouterr().err
     with pytest.raises(UserError, match="no checkpoint to plot"):
         figures.occupancy_figure([run_without_checkpoint])
 

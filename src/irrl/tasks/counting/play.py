@@ -12,17 +12,19 @@ from matplotlib.figure import Figure
 from irrl.errors import UserError
 from irrl.nn.models import device_to_look
 from irrl.runs.seeding import stream
+from irrl.tasks.cases import sample_cases
 from irrl.tasks.contract import Played
 from irrl.tasks.counting.data import Split, load_splits
 from irrl.tasks.counting.evaluate import saw_all_goals
 from irrl.tasks.counting.render import Renderer
-from irrl.tasks.counting.rollout import rollout, sample_evaluation
+from irrl.tasks.counting.rollout import Trajectory, rollout, sample_evaluation
 from irrl.tasks.counting.scene import GOALS, Scene
 from irrl.tasks.counting.state import CountingRun, restored_model
 
 ACTION_NAMES = ("right →", "← left", "stop")
 WRONG, GUESSED = "#FF1744", "#B26A00"
 SCENES_IN_FIGURES = 2
+LOOKED_AT = 256  # scenes among which agents may differ
 FRAMES_PER_SECOND = 2
 LAST_FRAMES = 3  # in which the answer stays
 
@@ -43,13 +45,26 @@ class Walk(NamedTuple):
 
 def play(runs: Sequence[CountingRun], episodes: int, seed: int) -> Played:
     """How each run walks around the same scenes, sampled by the seed."""
-    walks = walk_all(runs, episodes, seed)
+    splits = splits_of(runs)
+    smallest = min(map(len, splits))
+    if episodes > smallest:
+        raise UserError(
+            f"episodes must be at most {smallest}, the evaluation scenes; got {episodes}"
+        )
+    scenes = np.sort(stream(seed, "evaluation").choice(smallest, episodes, replace=False))
+    walks = pictured(splits, trajectories_of(runs, splits, scenes), range(episodes))
     return Played(plot_sheet(runs, walks), animate(runs, walks), FRAMES_PER_SECOND)
 
 
 def case_study(runs: Sequence[CountingRun], seed: int) -> Figure:
-    """The sheet (fig:object-counting-cases): scenes sampled at random, not chosen."""
-    return plot_sheet(runs, walk_all(runs, SCENES_IN_FIGURES, seed))
+    """The sheet (fig:object-counting-cases), of scenes on which agents that learned differ."""
+    runs = [run for run in runs if run.config.learns_policy] or runs
+    splits = splits_of(runs)
+    scenes = np.arange(min(LOOKED_AT, *map(len, splits)))
+    trajectories = trajectories_of(runs, splits, scenes)
+    answers = [trajectory.log_count.argmax(dim=1).tolist() for trajectory in trajectories]
+    chosen, how = sample_cases(answers, SCENES_IN_FIGURES, seed, "scenes")
+    return plot_sheet(runs, pictured(splits, trajectories, chosen), how)
 
 
 def report_picture(runs: Sequence[CountingRun]) -> Figure:
@@ -59,32 +74,46 @@ def report_picture(runs: Sequence[CountingRun]) -> Figure:
 # --- walking ---
 
 
-def walk_all(runs: Sequence[CountingRun], episodes: int, seed: int) -> list[list[Walk]]:
-    """The walks of each run around the same scenes."""
+def splits_of(runs: Sequence[CountingRun]) -> list[Split]:
+    """The evaluation scenes of some runs, which must be the same."""
     splits = load_splits([run.config for run in runs], "eval")
     if len({split.sha256 for split in splits}) > 1:
         raise UserError("runs with different evaluation scenes cannot be compared")
-    smallest = min(map(len, splits))
-    if episodes > smallest:
-        raise UserError(
-            f"episodes must be at most {smallest}, the evaluation scenes; got {episodes}"
-        )
-    scenes = np.sort(stream(seed, "evaluation").choice(smallest, episodes, replace=False))
+    return splits
+
+
+def trajectories_of(
+    runs: Sequence[CountingRun], splits: Sequence[Split], scenes: np.ndarray
+) -> list[Trajectory]:
+    """How each run walks around the same scenes."""
+    found = []
+    for run, split in zip(runs, splits, strict=True):
+        config = run.config
+        model = restored_model(config, run.last_checkpoint().arrays, device_to_look(config.device))
+        inputs = sample_evaluation(config, config.seed, scenes)
+        found.append(rollout(model, split, inputs, greedy=True))
+    return found
+
+
+def pictured(
+    splits: Sequence[Split], trajectories: Sequence[Trajectory], chosen: Sequence[int]
+) -> list[list[Walk]]:
+    """Some walks of each run, with pictures as large as they are rendered."""
     with Renderer() as renderer:
         return [
-            walks_of(run, split, scenes, renderer) for run, split in zip(runs, splits, strict=True)
+            walks_of(split, trajectory, chosen, renderer)
+            for split, trajectory in zip(splits, trajectories, strict=True)
         ]
 
 
-def walks_of(run: CountingRun, split: Split, scenes: np.ndarray, renderer: Renderer) -> list[Walk]:
-    """How a run walks around some scenes, with pictures as large as they are rendered."""
-    config = run.config
-    model = restored_model(config, run.last_checkpoint().arrays, device_to_look(config.device))
-    trajectory = rollout(model, split, sample_evaluation(config, config.seed, scenes), greedy=True)
+def walks_of(
+    split: Split, trajectory: Trajectory, chosen: Sequence[int], renderer: Renderer
+) -> list[Walk]:
     answers = trajectory.log_count.argmax(dim=1).tolist()
     founded = saw_all_goals(split.scenes, trajectory)
     walks = []
-    for n, number in enumerate(scenes.tolist()):
+    for n in chosen:
+        number = int(trajectory.scenes[n])
         scene = split.scenes.scene(number)
         length = int(trajectory.lengths[n])
         views = trajectory.views[:length, n].tolist()
@@ -107,7 +136,9 @@ def walks_of(run: CountingRun, split: Split, scenes: np.ndarray, renderer: Rende
 # --- plotting ---
 
 
-def plot_sheet(runs: Sequence[CountingRun], walks: Sequence[Sequence[Walk]]) -> Figure:
+def plot_sheet(
+    runs: Sequence[CountingRun], walks: Sequence[Sequence[Walk]], title: str = ""
+) -> Figure:
     """A row for each walk; walks of all runs around the same scene stand together."""
     rows = [
         (run, walk)
@@ -124,6 +155,7 @@ def plot_sheet(runs: Sequence[CountingRun], walks: Sequence[Sequence[Walk]]) -> 
                 plot_view(axes, walk, n)
             else:
                 axes.remove()
+    figure.suptitle(title, fontsize=9)
     return figure
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from irrl.errors import UserError
+from irrl.runs.probe import probe
 from irrl.tasks.counting.scene import (
     CAMERA_HEIGHT,
     CAMERA_RADIUS,
@@ -174,6 +175,15 @@ class Renderer:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def look() -> str:
+    """By what pictures are drawn, without a window; raises where that cannot be done."""
+    return probe(
+        "import os; from irrl.tasks.counting.render import Renderer; Renderer(16).close(); "
+        "import mujoco; by = os.environ.get('MUJOCO_GL', 'its default'); "
+        "print('mujoco', mujoco.__version__, 'by', by)"
+    )
 
 
 def _import_mujoco() -> Any:

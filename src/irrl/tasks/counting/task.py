@@ -1,6 +1,13 @@
 """Object counting under occlusion, as the rest of the package knows it."""
 
-from irrl.tasks.contract import EpisodePicture, Metric, NamedFigure, Task, imported
+from irrl.tasks.contract import (
+    EpisodePicture,
+    Metric,
+    NamedFigure,
+    Requirement,
+    Task,
+    imported,
+)
 from irrl.tasks.counting.authors import PUBLISHED
 from irrl.tasks.counting.config import SCRIPTED, CountingConfig
 from irrl.tasks.counting.data_verbs import DATA_VERBS
@@ -34,20 +41,34 @@ TASK = Task(
     published={"counting": PUBLISHED},
     as_published=("max_moves", "prior"),
     limits=limits,
-    paper_labels={"reward-comparison": "fig:object-counting-baseline-comparison"},
+    paper_labels={"reward-comparison": "Figure 8b, fig:object-counting-baseline-comparison"},
     figures={
         "case-study": NamedFigure(
-            "fig:object-counting-cases",
+            "Figure 15, fig:object-counting-cases",
             "counting runs with their checkpoints, and the scenes",
             imported("irrl.tasks.counting.play", "case_study", INSTALL),
+            "episodes in which agents trained with different rewards differ",
         )
     },
     picture=EpisodePicture(
         "Walks",
-        "Walks around the same scenes, sampled at random: views in order, the action below each, "
-        "and the answer",
+        "Walks around the same scenes, drawn at random as the picture says: views in order, the "
+        "action below each, and the answer",
         imported("irrl.tasks.counting.play", "report_picture", INSTALL),
     ),
     play=imported("irrl.tasks.counting.play", "play", INSTALL),
     data=DATA_VERBS,
+    requirements=(
+        Requirement(
+            "MuJoCo's drawing",
+            "pictures of scenes, for object counting",
+            "pip install 'irrl[counting]'; apt-get install libegl1 libgl1 libgl1-mesa-dri",
+            imported("irrl.tasks.counting.render", "look"),
+        ),
+    ),
+    terms={
+        "well founded": "right, and each cube to be counted was seen in some view that was taken",
+        "scripted baseline": "an agent that learns to answer, but not how to move: it stays, moves "
+        "at random, or sweeps all around",
+    },
 )

@@ -70,6 +70,12 @@ def require_mnist() -> None:
         _path_of(name)
 
 
+def look() -> str:
+    """Where MNIST is; raises if it is not there."""
+    require_mnist()
+    return str(cache_folder())
+
+
 def _path_of(name: str) -> Path:
     path = cache_folder() / name
     if not path.is_file():

@@ -14,16 +14,18 @@ from matplotlib.patches import Rectangle
 from irrl.errors import UserError
 from irrl.nn.models import device_to_look
 from irrl.runs.run import Run
+from irrl.tasks.cases import sample_cases
 from irrl.tasks.contract import Played
 from irrl.tasks.digits.data import Canvases, canvases_with_test_digits, layout_of
 from irrl.tasks.digits.evaluate import play_without_chance
 from irrl.tasks.digits.extensions.config import DigitsConfig
 from irrl.tasks.digits.learner import restored_models
 
-WIDEST = 8  # canvases in a row
+WIDEST = 5  # canvases in a row: more cannot be read at the width of a page
 STILL = 4  # frames at the end of an animation
 START, PATH, STOP = "#FFD700", "#00C853", "#FF1744"
-CASES, PICTURED = 8, 6  # canvases of the case study, and of the report
+CASES = 5  # canvases of the case study
+LOOKED_AT = 512  # canvases among which agents may differ
 
 
 class Episode(NamedTuple):
@@ -43,13 +45,16 @@ def play(runs: Sequence[Run], episodes: int, seed: int) -> Played:
 
 
 def case_study(runs: Sequence[Run], seed: int) -> Figure:
-    """The sheet (fig:case-study-digit-recognition): canvases sampled at random, not chosen."""
-    return plot_sheet(runs, play_all(runs, CASES, seed))
+    """The sheet (fig:case-study-digit-recognition), of canvases on which the agents differ."""
+    episodes = play_all(runs, LOOKED_AT, seed)
+    answers = [[int(episode.guesses[-1]) for episode in row] for row in episodes]
+    chosen, how = sample_cases(answers, CASES, seed, "canvases")
+    return plot_sheet(runs, [[row[n] for n in chosen] for row in episodes], title=how)
 
 
 def glimpse_paths(runs: Sequence[Run]) -> Figure:
     """The same for a report."""
-    return plot_sheet(runs, play_all(runs, PICTURED, seed=0))
+    return case_study(runs, seed=0)
 
 
 # --- episodes ---
@@ -83,7 +88,10 @@ def episodes_of(run: Run[DigitsConfig], canvases: Canvases, seed: int) -> list[E
 
 
 def plot_sheet(
-    runs: Sequence[Run], episodes: Sequence[Sequence[Episode]], upto: int | None = None
+    runs: Sequence[Run],
+    episodes: Sequence[Sequence[Episode]],
+    upto: int | None = None,
+    title: str = "",
 ) -> Figure:
     """A band for each run, in the same order of canvases."""
     columns = min(len(episodes[0]), WIDEST)
@@ -95,11 +103,12 @@ def plot_sheet(
     for band, (run, row) in enumerate(zip(runs, episodes, strict=True)):
         lines = panels[band * height : (band + 1) * height]
         settings = run.settings
-        lines[0, 0].set_ylabel(f"{settings['model']}\n{settings['reward']}", fontsize=7)
+        lines[0, 0].set_ylabel(f"{settings['model']}\n{settings['reward']}", fontsize=8)
         for axes, episode in zip(lines.flat, row, strict=False):
             plot_episode(axes, episode, upto)
         for axes in lines.flat[len(row) :]:
             axes.remove()
+    figure.suptitle(title, fontsize=8)
     return figure
 
 
@@ -112,7 +121,7 @@ def animate(runs: Sequence[Run], episodes: Sequence[Sequence[Episode]]) -> FuncA
         for axes, episode in zip(sheet.axes, shown, strict=True):
             label = axes.get_ylabel()
             axes.clear()
-            axes.set_ylabel(label, fontsize=7)
+            axes.set_ylabel(label, fontsize=8)
             plot_episode(axes, episode, upto=min(frame + 1, len(episode.pixels)))
         return []
 
@@ -137,6 +146,6 @@ def plot_episode(axes: Axes, episode: Episode, upto: int | None = None) -> None:
     right = guess == episode.label
     axes.set_title(
         f"{guess} (true {episode.label}), {len(path)} glimpses",
-        fontsize=6.5, color="black" if right else STOP, pad=2,
+        fontsize=7.5, color="black" if right else STOP, pad=2,
     )  # fmt: skip
     axes.set(xticks=[], yticks=[], xlim=(0, side), ylim=(side, 0))

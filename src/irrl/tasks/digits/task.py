@@ -5,7 +5,15 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from irrl.runs.run import Run
-from irrl.tasks.contract import DataVerb, EpisodePicture, Metric, NamedFigure, Task, imported
+from irrl.tasks.contract import (
+    DataVerb,
+    EpisodePicture,
+    Metric,
+    NamedFigure,
+    Requirement,
+    Task,
+    imported,
+)
 from irrl.tasks.digits.authors import PUBLISHED, pace
 from irrl.tasks.digits.config import MODELS
 from irrl.tasks.digits.extensions.config import DigitsConfig
@@ -119,27 +127,43 @@ TASK = Task(
     pace=pace,
     limits=limits,
     paper_labels={
-        "reward-comparison": "fig:digit-recognition-baseline-comparison",
-        "oracle-reward": "fig:digit-recognition-reward-hacking-ram (and -ram-acc-and-log)",
-        "noise": "fig:noisy-visualization-log, -acc, -linear",
-        "g-functions": "fig:digit-recognition-g-functions-no-reward-hacking",
+        "reward-comparison": "Figure 7, fig:digit-recognition-baseline-comparison",
+        "oracle-reward": "Figures 9 and 5, fig:digit-recognition-reward-hacking-ram, "
+        "-ram-acc-and-log",
+        "noise": "Figures 6, 10a and 10b, fig:noisy-visualization-log, -acc, -linear",
+        "g-functions": "Figure 13, fig:digit-recognition-g-functions-no-reward-hacking",
     },
     figures={
         "case-study": NamedFigure(
-            "fig:case-study-digit-recognition",
+            "Figure 14, fig:case-study-digit-recognition",
             "digit runs with their checkpoints, and MNIST",
             imported(f"{_HERE}.play", "case_study", _TORCH),
+            "episodes in which agents trained with different rewards differ",
         )
     },
     picture=EpisodePicture(
         "Glimpse paths",
-        "Paths over the same canvases, drawn at random: start yellow, end red, guess and truth "
-        "above",
+        "Paths over the same canvases, drawn at random as the picture says: start yellow, end "
+        "red, guess and truth above",
         imported(f"{_HERE}.play", "glimpse_paths", _TORCH),
     ),
     play=imported(f"{_HERE}.play", "play", _TORCH),
     measure_noise=imported(f"{_HERE}.noise", "measure_noise", _TORCH),
     measure_gradient=imported(f"{_HERE}.gradient", "measure_gradient", _TORCH),
+    requirements=(
+        Requirement(
+            "MNIST",
+            "cluttered digits",
+            "irrl data mnist",
+            imported(f"{_HERE}.mnist", "look"),
+        ),
+    ),
+    terms={
+        "RAM": "recurrent attention model: it looks at a canvas through a fixed number of glimpses",
+        "DT-RAM": "a RAM that decides by itself when it has seen enough",
+        "glimpse": "a small square of the canvas, all that a RAM sees at a time",
+        "leaked": "the reward carries a gradient into the discriminator, as in the authors' code",
+    },
     data={
         "mnist": DataVerb("fetch MNIST", mnist_options, imported(f"{_HERE}.verbs", "mnist")),
         "show": DataVerb(

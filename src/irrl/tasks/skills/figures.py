@@ -1,4 +1,4 @@
-"""Where skills end, as maps: beside learning curves, and as a figure of their own."""
+"""Where skills end, as maps."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.figure import Figure
 
 from irrl.errors import UserError
 from irrl.runs.checkpoint import checkpoint_paths, load_checkpoint
@@ -19,11 +19,6 @@ WIDTH, ROW_HEIGHT = 3.96, 1.15  # in inches
 
 Stages = list[tuple[int, np.ndarray]]
 """Steps, and the share of episodes that end in each cell, laid out on the grid."""
-
-
-def plot_beside(subfigure: SubFigure, runs: Mapping[str, Run], colours: Mapping[str, str]) -> None:
-    """A row of maps for each run: where its skills end, early to late."""
-    plot_occupancies(subfigure, {label: stages(run) for label, run in runs.items()}, colours)
 
 
 def occupancy_figure(runs: Sequence[Run], seed: int = 0) -> Figure:
@@ -61,24 +56,19 @@ def _occupancy(path: Path, cells: int) -> np.ndarray:
     return np.array(shares, dtype=float)
 
 
-def plot_occupancies(
-    figure: Figure | SubFigure,
-    occupancies: Mapping[str, Stages],
-    colours: Mapping[str, str] | None = None,
-) -> None:
-    """A row of maps for each label, early to late, its titles in the colour of the label."""
+def plot_occupancies(figure: Figure, occupancies: Mapping[str, Stages]) -> None:
+    """A row of maps for each label, early to late."""
     columns = max([1, *map(len, occupancies.values())])
     panels: Any = figure.subplots(len(occupancies), columns, squeeze=False)
     palette = matplotlib.colormaps["viridis"].with_extremes(bad="0.25")
     image = None
     for row, (label, shown) in zip(panels, occupancies.items(), strict=True):
-        colour = (colours or {}).get(label, "black")
         for panel in row:
             panel.set_axis_off()
         for panel, (step, grid) in zip(row, shown, strict=False):
             shares = np.where(np.isnan(grid), np.nan, np.clip(grid, 0.001, 0.1))
             image = panel.imshow(shares, cmap=palette, norm=LogNorm(0.001, 0.1))
-            panel.set_title(f"{label}\n{_short(step)}", fontsize=6.5, color=colour, pad=2)
+            panel.set_title(f"{label}\n{_short(step)}", fontsize=6.5, pad=2)
     if image is not None:
         bar = figure.colorbar(image, ax=panels, shrink=0.6, pad=0.02)
         bar.set_label("share of episodes ending here", fontsize=7)

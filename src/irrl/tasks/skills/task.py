@@ -28,22 +28,30 @@ TASK = Task(
     ceiling=ceiling,
     limits=limits,
     paper_labels={
-        "reward-comparison": "fig:skill-discovery-baseline-comparison",
-        "clipping": "fig:skill-discovery-reward-clipping",
+        "reward-comparison": "Figure 8a, fig:skill-discovery-baseline-comparison",
+        "clipping": "Figure 11, fig:skill-discovery-reward-clipping",
     },
     figures={
         "occupancy": NamedFigure(
-            "fig:skill-discovery-state-occupancy",
+            "Figure 16, fig:skill-discovery-state-occupancy",
             "skill runs with their checkpoints",
             imported(_FIGURES, "occupancy_figure"),
+            "in which cells skills end, early to late in training",
         )
     },
     picture=EpisodePicture(
         "Where skills end",
         "Share of episodes that end in each cell, early to late",
         imported(_FIGURES, "occupancy_figure"),
+        is_quick=True,
     ),
     play=imported("irrl.tasks.skills.play", "play"),
-    plot_beside=imported(_FIGURES, "plot_beside"),
     measure_gradient=imported("irrl.tasks.skills.gradient", "measure_gradient"),
+    terms={
+        "skills learned": "how many skills can be told apart by where they end: 2 to the power of "
+        "the mean of log2 q - log2 p, Eq. 9 of the paper",
+        "cells reached": "cells of the map in which some skill ends",
+        "greedy": "without the random actions of training",
+        "DISDAIN": "an ensemble of discriminators whose disagreement is a bonus for exploring",
+    },
 )

@@ -18,7 +18,10 @@ NORMALISATIONS = ("none", "scale", "standardise")
 
 @dataclass(frozen=True)
 class DigitsConfig(RamConfig):
-    """All settings of digits: those of the paper, and those of what is added to it."""
+    """Hard attention: a model looks at a cluttered canvas through small glimpses.
+
+    All settings: those of the paper, and those of what is added to it.
+    """
 
     # what the models see, remember and choose among
     core: str = setting(
