@@ -18,14 +18,16 @@ EXTRAS = ("torch", "counting", "sb3", "jax", "ray", "tensorboard", "report")
 """Those that are tried; bounds of the others are what they were made with, or of tools."""
 
 TESTS = (
-    "adapters", "cli", "envs", "reward_model", "runs", "tasks/skills",
-    "report/test_figures.py", "sweeps/test_engine_ray.py", "tasks/counting/test_env.py",
+    "cli", "envs", "reward_model", "runs", "tasks/skills",
+    "adapters/test_gymnasium.py", "adapters/test_sb3.py", "adapters/test_sb3_agents.py",
+    "adapters/test_sb3_replay.py", "report/test_figures.py", "sweeps/test_engine_ray.py",
+    "tasks/counting/test_env.py",
     "tasks/counting/test_render.py", "tasks/digits/test_ram.py", "tasks/gym/test_runs.py",
 )  # fmt: skip
 """Beside those of the library: each library that has a bound is used by one of them."""
 
-NOT_THESE = ("evidence", "examples", "notebooks", "readme", "readme_numbers")
-"""About documents, and about tools that come in their newest version."""
+NOT_THESE = ("evidence", "examples", "house", "notebooks", "readme", "readme_numbers")
+"""About documents and style, and about what comes in its newest version."""
 
 
 def lowest_versions() -> dict[str, str]:
