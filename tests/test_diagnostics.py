@@ -5,7 +5,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irrl.diagnostics import calibration_error, discriminator_health, require_finite
+from irrl.densities import Binned, Normal, Uniform
+from irrl.diagnostics import (
+    calibration_error,
+    density_health,
+    discriminator_health,
+    pit_calibration_error,
+    require_finite,
+)
 from irrl.errors import UserError
 from irrl.rewards import reward
 
@@ -99,3 +106,45 @@ def test_training_that_diverged(make):
     for bad in (np.nan, np.inf):
         with pytest.raises(UserError, match=r"diverged before step 3: .*lower learning-rate"):
             require_finite(3, make([1.0]), make([[0.0, bad]]))
+
+
+# --- densities ---
+
+
+@pytest.mark.parametrize(
+    ("std", "wanted"),
+    [(1.0, 0.0), (1e6, 0.25), (1e-6, 0.25)],
+    ids=["calibrated", "too wide", "too sure"],
+)
+@pytest.mark.parametrize("convert", [np.asarray, torch.tensor], ids=["numpy", "torch"])
+def test_calibration_by_the_probability_integral_transform(std, wanted, convert):
+    labels = np.random.default_rng(0).normal(size=(4000, 2))
+    posterior = Normal(convert(np.zeros((4000, 2))), convert(np.full((4000, 2), std)))
+    found = pit_calibration_error(posterior, convert(labels))
+    np.testing.assert_allclose(found, wanted, atol=0.02)
+
+
+def test_all_labels_above_a_density_are_as_far_from_calibrated_as_can_be():
+    edges, log_probs = np.array([0.0, 0.5, 1.0]), np.log(np.full((10, 1, 2), [[1.0 - 1e-9, 1e-9]]))
+    found = pit_calibration_error(Binned(log_probs, edges), np.full((10, 1), 0.75))
+    np.testing.assert_allclose(found, 0.5, atol=1e-6)
+
+
+def test_health_of_densities_is_in_units_of_the_prior():
+    rng = np.random.default_rng(1)
+    labels = rng.uniform(-1.0, 1.0, (5000, 2))
+    error, unit = rng.normal(0.0, 0.2, labels.shape), 5.0
+    found = [
+        density_health(
+            Normal(k * (labels + error), np.full(labels.shape, 0.2 * k)), k * labels,
+            Uniform(-k, k), np.arange(5000.0),
+        )
+        for k in (1.0, unit)
+    ]  # fmt: skip
+    assert found[0]["discriminator_squared_error"] == pytest.approx(0.04 * 3, rel=0.05)
+    assert found[0]["discriminator_crps"] == pytest.approx(0.2 * 3**0.5 / np.pi**0.5, rel=0.05)
+    assert found[0]["share_clipped"] < 0.2 and found[0]["reward_mean"] == 2499.5
+    for name in ("discriminator_squared_error", "discriminator_crps", "pit_calibration_error"):
+        assert found[0][name] == pytest.approx(found[1][name], rel=1e-6)
+    with pytest.raises(ValueError, match=r"labels must have shape \(n, D\)"):
+        density_health(Normal(np.zeros(3), 1.0), np.zeros(3), Uniform(-1, 1), np.zeros(3))

@@ -10,6 +10,7 @@ from tests.helpers.command import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "evidence"))
 
+import regression_noise
 from documents import readme_text, results_text
 from mazes import MAZE_STUDIES, PAGE, page_text
 from studies import STUDIES
@@ -43,3 +44,9 @@ def results_metrics(task):
     from irrl.tasks import find_task
 
     return find_task(task).all_columns()
+
+
+def test_the_table_of_density_noise_is_the_one_that_is_computed():
+    shown = (REPOSITORY / "docs" / "regression.md").read_text()
+    cells = [regression_noise.cell("crps", noise) for noise in regression_noise.NOISES.values()]
+    assert f"| `crps` | {' | '.join(cells)} |" in shown
