@@ -19,20 +19,22 @@ BYTES = 1 << 30
 
 # fmt: off
 TASK = ("{task}", "--preset", "smoke", "{flags}")
-GRADIENT = ("--checkpoints", "1", "--rewards", "linear", "-o", "{out}/gradient.png")
+GRADIENT = (
+    "--checkpoints", "1", "--rewards", "linear", "-o", "{out}/gradient.png", "--force",
+)
 VERBS = {  # name -> arguments; {run}: the folder, {fine}: one beside it that is as it should be
     "eval": ("eval", "{run}", "--json"),
-    "plot": ("plot", "{run}", "-o", "{out}/plot.png"),
-    "plot both": ("plot", "{run}", "{fine}", "-o", "{out}/plot.png"),
-    "report": ("report", "{run}", "-o", "{out}/report.html"),
-    "report both": ("report", "{both}", "-o", "{out}/report.html"),
-    "figure": ("figure", "reward-comparison", "{run}", "-o", "{out}/figure.png"),
-    "occupancy": ("figure", "occupancy", "{run}", "-o", "{out}/figure.png"),
-    "case study": ("figure", "case-study", "{run}", "-o", "{out}/figure.png"),
-    "play": ("play", "{run}", "--episodes", "1", "--seed", "1", "-o", "{out}/play.png"),
+    "plot": ("plot", "{run}", "-o", "{out}/plot.png", "--force"),
+    "plot both": ("plot", "{run}", "{fine}", "-o", "{out}/plot.png", "--force"),
+    "report": ("report", "{run}", "-o", "{out}/report.html", "--force"),
+    "report both": ("report", "{both}", "-o", "{out}/report.html", "--force"),
+    "figure": ("figure", "reward-comparison", "{run}", "-o", "{out}/figure.png", "--force"),
+    "occupancy": ("figure", "occupancy", "{run}", "-o", "{out}/figure.png", "--force"),
+    "case study": ("figure", "case-study", "{run}", "-o", "{out}/figure.png", "--force"),
+    "play": ("play", "{run}", "--episodes", "1", "--seed", "1", "-o", "{out}/play.png", "--force"),
     "noise": (
         "noise", "measure", "{fine}", "--oracle", "{run}", "--episodes", "20", "--checkpoints",
-        "1", "-o", "{out}/noise.png",
+        "1", "-o", "{out}/noise.png", "--force",
     ),
     "gradient": ("noise", "gradient", "{run}", *GRADIENT),
     "gradient by an oracle": (
