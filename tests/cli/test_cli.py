@@ -290,3 +290,13 @@ def test_a_closed_pipe_does_not_end_a_run_nor_makes_an_unfinished_one_a_success(
     os.close(reader)
     assert subprocess.run(listed, stdout=writer, stderr=subprocess.PIPE).returncode == 0
     os.close(writer)
+
+
+def test_flags_of_a_verb_are_not_taken_for_settings_of_the_same_name():
+    from irrl.cli.flags import Parser, setting_names
+
+    parser = Parser(prog="irrl sweep")
+    assert "engine" in setting_names(parser, "gym")
+    parser.option("--engine", default="local", metavar="NAME", help="where runs go")
+    names = setting_names(parser, "gym", without=("reward",))
+    assert "engine" not in names and "reward" not in names and "seed" in names

@@ -53,7 +53,7 @@ def parse_settings(
     tell_of_tasks(parser, arguments)
     task = first_word(parser, arguments, task_names().__contains__)
     defaults = make_config(task, known_options(parser, arguments).preset)
-    names = setting_names(task, parser, without)
+    names = setting_names(parser, task, without)
     add_settings(parser, defaults, names)
     options = parser.parse_args(arguments)
     return options, given_settings(options, names)
@@ -87,13 +87,14 @@ def known_options(parser: Parser, arguments: list[str]) -> argparse.Namespace:
     return parser.parse_known_args([w for w in arguments if w not in ("-h", "--help")])[0]
 
 
-def setting_names(task: str, parser: Parser, without: Collection[str] = ()) -> list[str]:
-    """Settings that get a flag: not those whose flag the verb has for something of its own."""
+def setting_names(parser: Parser, task: str, without: Collection[str] = ()) -> list[str]:
+    """Settings that get a flag: not those for which the verb has one of its own."""
     from irrl.runs.config import flag_name
     from irrl.tasks import find_task
 
-    names = [f.name for f in dataclasses.fields(find_task(task).config) if f.name not in without]
-    return [n for n in names if f"--{flag_name(n)}" not in parser._option_string_actions]
+    names = [field.name for field in dataclasses.fields(find_task(task).config)]
+    taken = parser._option_string_actions
+    return [n for n in names if n not in without and f"--{flag_name(n)}" not in taken]
 
 
 def add_settings(

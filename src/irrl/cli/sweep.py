@@ -137,7 +137,7 @@ def _read_command(parser: Parser, arguments: list[str]) -> tuple["Plan", Any]:
     presets = plan.presets if preset is None else parse_values(preset, str)
     shown = presets[0] if presets else DEFAULT_PRESET
     defaults = make_config(plan.task, shown)
-    names = setting_names(plan.task, parser)
+    names = setting_names(parser, plan.task)
     add_settings(parser, defaults, names, _values_reader)
     options = parser.parse_args(arguments)
     given = given_settings(options, names)
