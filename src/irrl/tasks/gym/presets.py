@@ -45,7 +45,7 @@ PRESETS = {
         {**_MAZE, "env_options": '{"map": "u-maze", "repeat": 10}'},
     ),
     "ant": Preset(
-        "skills of MuJoCo's ant, told by where it ends (needs irrl[mujoco]): ten minutes",
+        "skills of MuJoCo's ant by where it ends, untuned (needs irrl[mujoco]): ten minutes",
         {
             "env": "Ant-v5",
             "env_options": '{"exclude_current_positions_from_observation": false, '
