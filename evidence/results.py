@@ -147,7 +147,9 @@ def keep_study(name: str, study: Study) -> None:
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]
         key = f"{metrics.parent.parent.name}/{metrics.parent.name}"
         primary = study.columns.metrics[0]
-        curves[key] = [[row["step"], round(row[primary], 2)] for row in rows]
+        curves[key] = [
+            [row["step"], round(row[primary], 2 if row[primary] >= 1.0 else 5)] for row in rows
+        ]
     (target / "curves.json").write_text(json.dumps(curves) + "\n")
 
 
