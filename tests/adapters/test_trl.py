@@ -329,6 +329,7 @@ def test_importing_the_adapter_imports_neither_trl_nor_transformers():
 def test_smollm2_is_read_from_its_wheel():
     model, tokenizer = smollm2()
     assert tokenizer.pad_token_id is not None
+    assert not model.is_quantized and model.dtype == torch.float32  # a trainer may train it
     ids = tokenizer("The capital of France is", return_tensors="pt")
     said = model.generate(**ids, max_new_tokens=3, do_sample=False)[0]
     assert "Paris" in tokenizer.decode(said)

@@ -107,6 +107,10 @@ def smollm2() -> tuple[Any, Any]:
     model = AutoModelForCausalLM.from_pretrained(
         folder, gguf_file=SMOLLM2, local_files_only=True, dtype=torch.float32
     )
+    # Its weights are plain numbers by now; trainers refuse what still calls itself quantised.
+    model.is_quantized, model.hf_quantizer = False, None
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
     return model, tokenizer
 
 
