@@ -294,7 +294,9 @@ mine = [["aa", "b"], ["cccc", "aaaaa"]][rank]   # one prompt, whose completions 
 paid = reward(prompts=["p", "p"], completions=mine)
 more = reward(prompts=["p", "p"], completions=mine)
 scale = float(model.scores(embed([], ["aaa", "b"])).sum())
-print("said", rank, len(asked), model.comparisons, [round(x, 6) for x in more], round(scale, 6))
+paid = [round(x, 6) for x in more]
+told = f"said {rank} {len(asked)} {model.comparisons} {paid} {round(scale, 6)}"
+sys.stdout.write(told + "\\n")  # at once: two processes share a line otherwise
 """
 
 
