@@ -97,7 +97,8 @@ def run(reward_name: str, kind: str, seed: int, options: argparse.Namespace) -> 
     for _ in range(options.before):  # what the first policy writes, compared
         prompts = [p for p in PROMPTS for _ in range(4)]
         reward.learn_from(prompts, sample(first, tokenizer, prompts)[2])
-    references = [sample(first, tokenizer, [p] * REFERENCES)[2] for p in PROMPTS]
+    written = sample(first, tokenizer, [p for p in PROMPTS for _ in range(REFERENCES)])[2]
+    references = np.reshape(written, (-1, REFERENCES)).tolist()
     if kind == "frozen":
         reward.judge = None
 

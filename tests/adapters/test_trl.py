@@ -294,7 +294,9 @@ mine = [["aa", "b"], ["cccc", "aaaaa"]][rank]   # one prompt, whose completions 
 paid = reward(prompts=["p", "p"], completions=mine)
 more = reward(prompts=["p", "p"], completions=mine)
 scale = float(model.scores(embed([], ["aaa", "b"])).sum())
-print("said", rank, len(asked), model.comparisons, [round(x, 6) for x in more], round(scale, 6))
+paid = [round(x, 6) for x in more]
+told = f"said {rank} {len(asked)} {model.comparisons} {paid} {round(scale, 6)}"
+sys.stdout.write(told + "\\n")  # at once: two processes share a line otherwise
 """
 
 
@@ -329,6 +331,7 @@ def test_importing_the_adapter_imports_neither_trl_nor_transformers():
 def test_smollm2_is_read_from_its_wheel():
     model, tokenizer = smollm2()
     assert tokenizer.pad_token_id is not None
+    assert not model.is_quantized and model.dtype == torch.float32  # a trainer may train it
     ids = tokenizer("The capital of France is", return_tensors="pt")
     said = model.generate(**ids, max_new_tokens=3, do_sample=False)[0]
     assert "Paris" in tokenizer.decode(said)

@@ -104,9 +104,13 @@ def smollm2() -> tuple[Any, Any]:
     assert found is not None and found.submodule_search_locations
     folder = found.submodule_search_locations[0]
     tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=SMOLLM2, local_files_only=True)
-    model = AutoModelForCausalLM.from_pretrained(
+    model: Any = AutoModelForCausalLM.from_pretrained(
         folder, gguf_file=SMOLLM2, local_files_only=True, dtype=torch.float32
     )
+    # Its weights are plain numbers by now; trainers refuse what still calls itself quantised.
+    model.is_quantized, model.hf_quantizer = False, None
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
     return model, tokenizer
 
 
