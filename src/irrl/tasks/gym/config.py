@@ -1,11 +1,12 @@
 """Settings for anybody's environment: Stable-Baselines3's agents, our reward model."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from irrl.errors import UserError, unknown_name
+from irrl.errors import UserError, shown, unknown_name
 from irrl.runs.config import SCHEDULES, Config, setting
+from irrl.runs.reading import parse_json
 
 MODES = ("labels", "skills")
 ON_POLICY = ("ppo", "a2c", "recurrent-ppo")
@@ -15,6 +16,8 @@ JUDGES = ("trajectory", "state", "final")
 PAYMENTS = ("end", "differences", "steps", "environment")
 OBSERVED = ("raw", "inputs")
 BONUSES = ("disagreement", "visits")
+WIDEST, DEEPEST = 65_536, 64
+"""Units of a layer, and layers, at most."""
 OF_REWARD_MODEL = {
     "mode": "mode",
     "judge": "judge",
@@ -48,6 +51,23 @@ class GymConfig(Config):
     task: ClassVar[str] = "gym"
     length: ClassVar[str] = "steps"
     testable: ClassVar[tuple[str, ...]] = ("evaluate_episodes", "deterministic")
+    most: ClassVar[Mapping[str, int]] = {
+        "codes": 65_536,
+        "labels": 65_536,
+        "envs": 65_536,
+        "rollout": 10**6,
+        "batch_size": 10**7,
+        "buffer_size": 10**8,
+        "n_epochs": 10**6,
+        "gradient_steps": 10**6,
+        "ensemble_size": 1_000,
+        "discriminator_width": WIDEST,
+        "frequencies": 30,
+        "discriminator_batch_size": 10**7,
+        "samples_per_episode": 10**6,
+        "store": 10**8,
+        "evaluate_episodes": 10**7,
+    }
 
     env: str = setting("irrl/PointMass-v0", "id of the environment, or module:id to import it")
     env_options: str = setting("{}", "options of the environment, as JSON")
@@ -194,11 +214,11 @@ class GymConfig(Config):
     def all_env_options(self) -> dict[str, Any]:
         """The options of the environment."""
         try:
-            options = json.loads(self.env_options)
+            options = parse_json(self.env_options.encode(errors="replace"))
         except ValueError as error:
             raise UserError(f"env-options must be JSON, such as '{{\"horizon\": 8}}': {error}")  # noqa: B904
         if not isinstance(options, dict):
-            raise UserError(f"env-options must be a JSON object, got {self.env_options!r}")
+            raise UserError(f"env-options must be a JSON object, got {shown(self.env_options)}")
         return options
 
     def all_widths(self) -> list[int]:
@@ -207,8 +227,11 @@ class GymConfig(Config):
             widths = [int(text) for text in self.widths.split(",")]
         except ValueError:
             widths = []
-        if not widths or min(widths) < 1:
-            raise UserError(f"widths must be numbers such as 128,128, got {self.widths!r}")
+        if not 1 <= len(widths) <= DEEPEST or not 1 <= min(widths) <= max(widths) <= WIDEST:
+            raise UserError(
+                f"widths must be numbers such as 128,128, at most {DEEPEST} and none above "
+                f"{WIDEST}, got {shown(self.widths)}"
+            )
         return widths
 
     def reward_model_settings(self) -> dict[str, Any]:
@@ -231,7 +254,7 @@ def seen_part(sees: str, names: list[str]) -> Any:
         return slice(int(first or 0), int(last) if last else None) if colon else _one(int(first))
     except ValueError:
         raise UserError(
-            f"sees must be all or numbers of a vector such as 0:2, got {sees!r}"
+            f"sees must be all or numbers of a vector such as 0:2, got {shown(sees)}"
         ) from None
 
 
