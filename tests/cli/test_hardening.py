@@ -167,6 +167,12 @@ def test_errors_are_one_line(monkeypatch, capsys, error, words):
         ("digits", ["--canvas-size", "2000", "--train-images", "9000000"], "more than"),
         ("counting", ["--encoder-widths", "9" * 30], "encoder-widths must be"),
         ("counting", ["--width", str(10**6)], "width must be at most"),
+        ("gym", ["--envs", str(10**9)], "envs must be at most 65536"),
+        ("gym", ["--codes", "9" * 40], "codes must be at most 65536"),
+        ("gym", ["--widths", "128,1000000000"], "at most 64 and none above 65536"),
+        ("gym", ["--widths", "1," * 5000 + "1"], "widths must be numbers"),
+        ("gym", ["--env-options", '{"a":' * 5000], "env-options must be JSON"),
+        ("gym", ["--env-options", '{"a": NaN}'], "NaN is not a finite number"),
     ],
 )  # fmt: skip
 def test_settings_have_upper_bounds(capsys, tmp_path, task, flags, words):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from irrl.density_rewards import DENSITY_REWARDS
-from irrl.errors import UserError, unknown_name
+from irrl.errors import UserError, shown, unknown_name
 from irrl.rewards import REWARDS
 from irrl.runs.config import flag_name
 
@@ -66,7 +66,7 @@ def seen_part(sees: str, names: list[str]) -> Any:
         return slice(int(first or 0), int(last) if last else None) if colon else _one(int(first))
     except ValueError:
         raise UserError(
-            f"sees must be all or numbers of a vector such as 0:2, got {sees!r}"
+            f"sees must be all or numbers of a vector such as 0:2, got {shown(sees)}"
         ) from None
 
 

@@ -1,12 +1,13 @@
 """Settings for anybody's environment: Stable-Baselines3's agents, our reward model."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from irrl.density_rewards import DENSITY_REWARDS
-from irrl.errors import UserError
+from irrl.errors import UserError, shown
 from irrl.runs.config import SCHEDULES, Config, setting
+from irrl.runs.reading import parse_json
 from irrl.tasks.gym.checks import require_engine, require_label_settings
 from irrl.units import REWARD_UNITS
 
@@ -23,6 +24,8 @@ PAYMENTS = ("end", "differences", "steps", "environment")
 OBSERVED = ("raw", "inputs", "belief")
 BONUSES = ("disagreement", "visits")
 DENSITIES = ("normal", "bins")
+WIDEST, DEEPEST = 65_536, 64
+"""Units of a layer, and layers, at most."""
 OF_REWARD_MODEL = {
     "mode": "mode",
     "judge": "judge",
@@ -59,6 +62,25 @@ class GymConfig(Config):
     length: ClassVar[str] = "steps"
     testable: ClassVar[tuple[str, ...]] = ("evaluate_episodes", "deterministic")
     may_change: ClassVar[tuple[str, ...]] = ("device", "address", "env_runners")
+    most: ClassVar[Mapping[str, int]] = {
+        "codes": 65_536,
+        "labels": 65_536,
+        "bins": 65_536,
+        "env_runners": 65_536,
+        "envs": 65_536,
+        "rollout": 10**6,
+        "batch_size": 10**7,
+        "buffer_size": 10**8,
+        "n_epochs": 10**6,
+        "gradient_steps": 10**6,
+        "ensemble_size": 1_000,
+        "discriminator_width": WIDEST,
+        "frequencies": 30,
+        "discriminator_batch_size": 10**7,
+        "samples_per_episode": 10**6,
+        "store": 10**8,
+        "evaluate_episodes": 10**7,
+    }
 
     env: str = setting("irrl/PointMass-v0", "id of the environment, or module:id to import it")
     env_options: str = setting("{}", "options of the environment, as JSON")
@@ -247,11 +269,11 @@ class GymConfig(Config):
     def all_env_options(self) -> dict[str, Any]:
         """The options of the environment."""
         try:
-            options = json.loads(self.env_options)
+            options = parse_json(self.env_options.encode(errors="replace"))
         except ValueError as error:
             raise UserError(f"env-options must be JSON, such as '{{\"horizon\": 8}}': {error}")  # noqa: B904
         if not isinstance(options, dict):
-            raise UserError(f"env-options must be a JSON object, got {self.env_options!r}")
+            raise UserError(f"env-options must be a JSON object, got {shown(self.env_options)}")
         return options
 
     def all_widths(self) -> list[int]:
@@ -260,8 +282,11 @@ class GymConfig(Config):
             widths = [int(text) for text in self.widths.split(",")]
         except ValueError:
             widths = []
-        if not widths or min(widths) < 1:
-            raise UserError(f"widths must be numbers such as 128,128, got {self.widths!r}")
+        if not 1 <= len(widths) <= DEEPEST or not 1 <= min(widths) <= max(widths) <= WIDEST:
+            raise UserError(
+                f"widths must be numbers such as 128,128, at most {DEEPEST} and none above "
+                f"{WIDEST}, got {shown(self.widths)}"
+            )
         return widths
 
     def reward_model_settings(self) -> dict[str, Any]:
