@@ -1,25 +1,24 @@
 """The README's one table: what can be done, how far it comes, and what others have."""
 
+import json
 from typing import NamedTuple
 
-from studies import PUBLISHED, RAM
-from tables import is_there, load, shown_estimate
+from studies import PUBLISHED, RAM, RESULTS
+from tables import load, shown_estimate
 
+from irrl.analysis.stats import mean_estimate
 from irrl.analysis.tables import markdown_table
 from irrl.tasks.gym.peers import APPLE, CIRCLE_SQUARE
 
 
 class Row(NamedTuple):
-    """What is done, ours, what stands beside it; the study and the reward that ours is from."""
+    """What is done, ours, what stands beside it; the study that ours is from, and its seeds."""
 
     what: str
     ours: str
     beside: str
     study: str
-    reward: str = "clipped-linear"
-
-    def seeds(self) -> int:
-        return len(load(self.study)["rewards"][self.reward]["seeds"])
+    seeds: int
 
 
 def fill(text: str, name: str, block: str) -> str:
@@ -30,14 +29,19 @@ def fill(text: str, name: str, block: str) -> str:
 
 
 def headline_block() -> str:
-    rows = [[row.what, f"**{row.ours}**, seeds: {row.seeds()}", row.beside] for row in headlines()]
+    rows = [[row.what, f"**{row.ours}**, seeds: {row.seeds}", row.beside] for row in headlines()]
     return markdown_table(["", "irrl", "beside it"], rows)
 
 
 def headlines() -> list[Row]:
     """The rows whose study is there."""
-    rows = [*skills_rows(), *digits_rows(), counting_row(), *gym_rows()]
-    return [row for row in rows if is_there(row.study)]
+    return [
+        *skills_rows(), *digits_rows(), counting_row(), *gym_rows(), maze_row(), preferences_row(),
+    ]  # fmt: skip
+
+
+def seeds_of(study: str, reward: str = "clipped-linear") -> int:
+    return len(load(study)["rewards"][reward]["seeds"])
 
 
 def skills_rows() -> list[Row]:
@@ -48,6 +52,7 @@ def skills_rows() -> list[Row]:
             shown_estimate("skills-fast", "clipped-linear", "n_skills"),
             f"the paper's authors {authors['clipped-linear'].text}, after the same training",
             "skills-fast",
+            seeds_of("skills-fast"),
         ),
         Row(
             "The same with a bonus for rarely visited cells (a baseline of DISDAIN's authors)",
@@ -56,7 +61,7 @@ def skills_rows() -> list[Row]:
             f"{shown_estimate('skills-fast', 'disdain', 'n_skills')} here, the paper's authors "
             f"{authors['disdain'].text}",
             "skills-visits",
-            "clipped-log",
+            seeds_of("skills-visits", "clipped-log"),
         ),
     ]
 
@@ -70,12 +75,14 @@ def digits_rows() -> list[Row]:
             f"the authors' own recipe {RAM.curve_point('clipped-linear', 100)} at 100 epochs, "
             f"{RAM.texts()['clipped-linear']}; ours is another model",
             "digits-ram-fast",
+            seeds_of("digits-ram-fast"),
         ),
         Row(
             "The same with a policy that decides when to stop (DT-RAM), 60 epochs",
             shown_estimate("digits-dt-ram-fast", *validated),
             f"{PUBLISHED['dt-ram'].texts()['clipped-linear']}; ours is another model",
             "digits-dt-ram-fast",
+            seeds_of("digits-dt-ram-fast"),
         ),
     ]
 
@@ -88,6 +95,7 @@ def counting_row() -> Row:
         f"{authors.curve_point('clipped-linear', 100_000)} at 100,000 episodes, "
         f"{authors.texts()['clipped-linear']}; ours sees smaller pictures",
         "counting",
+        seeds_of("counting"),
     )
 
 
@@ -101,11 +109,47 @@ def gym_rows() -> list[Row]:
             ),
             f"[published]({APPLE}): {best.method} {best.text}",
             "gym-circle-square",
+            seeds_of("gym-circle-square"),
         ),
         Row(
             "Skills of a point mass with stock PPO, 32 codes, a minute on one core",
             shown_estimate("gym-point-mass-cosine", "clipped-linear", "n_skills"),
             "at most 32",
             "gym-point-mass-cosine",
+            seeds_of("gym-point-mass-cosine"),
         ),
     ]
+
+
+def maze_row() -> Row:
+    """Coverage has a range of its own, whatever the study."""
+    found = load("gym-maze")["rewards"]["clipped-linear"]
+    log, diayn = (
+        mean_estimate(load(study)["rewards"][reward]["coverage"]["values"]).within(0.0, 100.0)
+        for study, reward in (("gym-maze", "clipped-log"), ("gym-maze-diayn", "log"))
+    )
+    return Row(
+        "50 skills in a continuous maze with stock PPO and a bonus for rare visits, each action "
+        "taken ten times: buckets of 100 reached",
+        str(mean_estimate(found["coverage"]["values"]).within(0.0, 100.0)),
+        f"in the same trainer clipped log {log}, DIAYN (log at every state, no bonus) {diayn}",
+        "gym-maze",
+        len(found["seeds"]),
+    )
+
+
+def preferences_row() -> Row:
+    """Returns of Pendulum, below zero: no range to keep to."""
+    linear, true = (pendulum_returns(reward) for reward in ("linear", "true"))
+    return Row(
+        "A policy that learns from 600 comparisons: Pendulum, return",
+        str(mean_estimate(linear)),
+        f"the same PPO on the true reward {mean_estimate(true)}",
+        "preferences-pendulum",
+        len(linear),
+    )
+
+
+def pendulum_returns(reward: str) -> list[float]:
+    files = sorted((RESULTS / "preferences-pendulum").glob(f"{reward}-*.json"))
+    return [json.loads(path.read_text())["return"] for path in files]

@@ -24,6 +24,9 @@ NO_MEASUREMENT = (
     r"128 skills",
     r"18 glimpses",
     r"at most 32",
+    r"50 skills",
+    r"buckets of 100",
+    r"600 comparisons",
     r"0\.2 to 4 times",
 )
 """Patterns of what is chosen, not measured; each must stand in the README."""

@@ -16,7 +16,7 @@ from tests.helpers.command import REPOSITORY
 sys.path.insert(0, str(REPOSITORY / "evidence"))
 
 from beside import configs
-from readme import headlines
+from readme import headlines, pendulum_returns
 from studies import PUBLISHED, STUDIES
 
 RESULTS = REPOSITORY / "results"
@@ -60,6 +60,22 @@ def of_sweep(name):
     return [Source(float(np.mean(values)), name, len(values)) for values in groups.values()]
 
 
+def of_other_studies(name):
+    """Mazes and preferences, whose tables are not those of `STUDIES`."""
+    groups = [pendulum_returns(reward) for reward in ("linear", "true")]
+    if name != "preferences-pendulum":
+        kept = [
+            json.loads((RESULTS / n / "comparison.json").read_text())
+            for n in (name, f"{name}-diayn")
+        ]
+        groups = [f["coverage"]["values"] for k in kept for f in k["rewards"].values()]
+    for values in groups:
+        mean = mean_estimate(values)
+        ends = values if len(values) <= FEW else [mean.low, mean.high]
+        yield Source(len(values), name)
+        yield from (Source(value, name, len(values)) for value in (mean.value, *ends))
+
+
 def of_text(text, study):
     """Numbers that somebody else has published as text."""
     return [Source(float(x), study) for x in re.findall(r"\d+(?:\.\d+)?", text)]
@@ -77,6 +93,8 @@ def of_authors(task):
 
 def sources_of_row(row):
     """What the numbers of a row of the table may come from."""
+    if row.study not in STUDIES:
+        return [*of_other_studies(row.study), Source(10, "actions")]
     task = STUDIES[row.study].task
     found = [*of_study(row.study), *of_authors(task)]
     if task == "skills":
