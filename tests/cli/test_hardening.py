@@ -253,6 +253,16 @@ def test_runs_of_several_tasks_are_told(smoke_run, digits_run, capsys, tmp_path)
     assert "runs of different tasks do not compare: digits, skills" in said
 
 
+def test_a_sweep_tells_of_a_finished_run_that_was_altered(smoke_run, tmp_path, capsys):
+    run = shutil.copytree(smoke_run, tmp_path / "clipped-linear" / "seed-0")
+    command = ["sweep", "skills", "--preset", "smoke", "--seed", "0", "--out", str(tmp_path)]
+    assert main(command) == 0
+    capsys.readouterr()
+    rows = (run / "metrics.jsonl").read_text()
+    (run / "metrics.jsonl").write_text(rows.replace("1", "2", 1))
+    assert "metrics.jsonl" in failing(capsys, *command)
+
+
 def test_a_report_says_what_it_leaves_out(smoke_run, tmp_path, capsys):
     for n in range(2):
         shutil.copytree(smoke_run, tmp_path / "runs" / str(n))

@@ -44,13 +44,13 @@ def print_metrics(jobs: Sequence["Job"], out: Path, as_json: bool) -> None:
     from irrl.analysis.stats import mean_estimate
     from irrl.analysis.tables import column_title
     from irrl.sweeps.sweep import is_finished
-    from irrl.tasks import open_run, task_of
+    from irrl.tasks import checked_run, task_of
 
     task = task_of(jobs[0].config)
     primary = task.primary.name
     groups: dict[Path, list[Run]] = {}
     for job in filter(is_finished, jobs):
-        groups.setdefault(job.folder.parent, []).append(open_run(job.folder))
+        groups.setdefault(job.folder.parent, []).append(checked_run(job.folder))
     rows, records = [], []
     for folder, runs in groups.items():
         bounds = range_in(task, runs[0].config, primary)
