@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from irrl.analysis.plots import plot_comparison
+from irrl.analysis.comparison_plots import plot_comparison
 from irrl.errors import UserError
 from irrl.tasks import checked_run, evaluate, find_task, make_config, open_run
 from irrl.tasks.gym.environments import describe
@@ -40,7 +40,8 @@ def test_its_primary_metric_is_the_squared_error(run):
 
 def test_it_can_be_compared_and_reported(run):
     assert checked_run(run.folder).final("squared_error") == run.summary()["squared_error"]
-    assert len(plot_comparison([open_run(run.folder)]).axes) == 4
+    (panel,) = plot_comparison([open_run(run.folder)]).axes
+    assert panel.get_ylabel() == find_task("gym").for_variant(run.settings).primary.title
 
 
 def test_where_it_went_can_be_drawn(run):

@@ -1,5 +1,6 @@
 """Rewards as the compiled loop calls them: (log-probabilities, label, log prior) -> float32."""
 
+import re
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType
@@ -70,8 +71,9 @@ def _compiled_g(g: Callable) -> Callable:
 
 
 def _reason(error: Exception) -> str:
-    """The line of Numba's report that tells what is wrong."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    """The line of Numba's report that tells what is wrong, without its colours."""
+    report = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    lines = [line.strip() for line in report.splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith("Failed in ")] or [type(error).__name__]
     first = " ".join(told[:2]) if told[0].endswith(":") else told[0]
     return first.rstrip(".:")
