@@ -4,10 +4,10 @@ import torch
 
 from irrl.errors import UserError
 from irrl.runs.checkpoint import Checkpoint
-from irrl.tasks import make_config
+from irrl.tasks import create_run, make_config
 from irrl.tasks.gym import agents
 from irrl.tasks.gym.learner import prepare
-from irrl.tasks.gym.train import learn_once
+from irrl.tasks.gym.train import learn_once, train
 from tests.tasks.gym import own
 
 SMALL = {"envs": 4, "learning_starts": 20, "rollout": 8, "gradient_steps": 2}
@@ -122,3 +122,12 @@ def test_networks_do_not_depend_on_what_was_drawn_before():
     torch.manual_seed(2)
     second = agents.to_arrays(prepare(config, None).agent)
     assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_a_policy_that_diverged_is_told_in_one_line(tmp_path):
+    config = make_config("gym", "smoke", **SMALL)
+    learner = prepare(config, None)
+    with torch.no_grad():
+        learner.agent.policy.action_net.weight.fill_(torch.nan)
+    with pytest.raises(UserError, match=r"^training diverged before step 0: the policy gives no"):
+        train(create_run(tmp_path / "run", config), learner)

@@ -6,6 +6,7 @@ The loop of the paper is `learn_once`: rollout, reward, policy, discriminator.
 from typing import Any
 
 from irrl.diagnostics import require_finite
+from irrl.errors import UserError
 from irrl.runs.checkpoint import checkpoint_paths, remove_checkpoint
 from irrl.runs.run import CHECKPOINTS, Run
 from irrl.runs.schedule import is_due
@@ -61,6 +62,13 @@ def train(run: Run, learner: Learner) -> Metrics:
         metrics = evaluate_now(config, learner.described, learner.agent, learner.model)
         cost = {"steps": learner.step, "seconds": run.seconds, "cpu_seconds": learner.cpu_seconds}
         return run.finish({**metrics, **cost})
+    except ValueError as error:
+        if "found invalid values" not in str(error):  # what PyTorch says of NaN in a distribution
+            raise
+        raise UserError(
+            f"training diverged before step {learner.step}: the policy gives no finite actions; "
+            "lower learning-rate or discriminator-learning-rate, and start anew"
+        ) from None
     finally:
         learner.close()
 
