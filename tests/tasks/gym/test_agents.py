@@ -129,5 +129,6 @@ def test_a_policy_that_diverged_is_told_in_one_line(tmp_path):
     learner = prepare(config, None)
     with torch.no_grad():
         learner.agent.policy.action_net.weight.fill_(torch.nan)
+    learner.observed = 0  # where a checkpoint is due, numbers are looked at before
     with pytest.raises(UserError, match=r"^training diverged before step 0: the policy gives no"):
         train(create_run(tmp_path / "run", config), learner)
