@@ -34,7 +34,7 @@ MAZE_STUDIES = {
     "gym-maze": Study(
         "Bottleneck",
         "The preset `maze`.",
-        "gym --preset maze --rewards clipped-linear,clipped-log --seeds 3",
+        "gym --preset maze --rewards clipped-linear,clipped-log --seeds 5",
     ),
     "gym-maze-log-bonus": Study(
         "Bottleneck, a bonus in the log's units",
@@ -44,7 +44,7 @@ MAZE_STUDIES = {
     "gym-maze-diayn": Study(
         "Bottleneck, DIAYN-50",
         "The unclipped log at every state, no bonus, in the same trainer.",
-        f"gym --preset maze {DIAYN} --seeds 3",
+        f"gym --preset maze {DIAYN} --seeds 5",
     ),
     "gym-maze-diayn-each-step": Study(
         "Bottleneck, DIAYN-50, an action for each step",
@@ -54,7 +54,7 @@ MAZE_STUDIES = {
     "gym-u-maze": Study(
         "U-Maze",
         "The preset `u-maze`.",
-        "gym --preset u-maze --rewards clipped-linear --seeds 3",
+        "gym --preset u-maze --rewards clipped-linear --seeds 5",
     ),
 }
 COLUMNS = {

@@ -8,6 +8,7 @@ import pytest
 from irrl.cli.gradient import REWARDS
 from irrl.cli.main import main
 from irrl.tasks import create_run, make_config
+from tests.fuzz.mutations import reseal
 from tests.helpers.command import failing
 from tests.helpers.runs import run_in
 
@@ -122,6 +123,7 @@ def test_an_oracle_that_cannot_judge(capsys, kept, mnist_cache, digits_run, smok
         settings = json.loads((digits_run / "config.json").read_text())
         other = shutil.copytree(digits_run, kept / setting)
         (other / "config.json").write_text(json.dumps({**settings, setting: value}))
+        reseal(other)
         name = setting.replace("_", "-")
         assert f"cannot judge this run: its {name} is {value}" in refused(capsys, *by, other)
 

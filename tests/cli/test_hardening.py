@@ -306,3 +306,22 @@ def test_a_picture_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no room"):
         plots.save_figure(Figure(), path)
     assert path.read_bytes() == before and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_finished_run_whose_last_checkpoint_is_said_to_be_an_old_one(capsys, smoke_run, tmp_path):
+    run = shutil.copytree(smoke_run, tmp_path / "run")
+    first = sorted((run / "checkpoints").glob("0*"))[0].name
+    (run / "checkpoints" / "last").write_text(f"{first}\n")
+    told = failing(capsys, "eval", run)
+    assert "names step 0, but the run is finished and has a checkpoint of step 2000" in told
+    (run / "checkpoints" / "last").unlink()
+    assert main(["eval", str(run), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["step"] == 2000
+
+
+def test_a_damaged_oracle_is_told_before_anything_is_measured(capsys, digits_run, tmp_path):
+    oracle = shutil.copytree(digits_run, tmp_path / "oracle")
+    (oracle / "summary.json").write_bytes(bytes(200))
+    told = failing(capsys, "noise", "gradient", digits_run, "--oracle", oracle, "--episodes", 256,
+                   "--checkpoints", 1, "-o", tmp_path / "g.png")  # fmt: skip
+    assert "summary.json" in told

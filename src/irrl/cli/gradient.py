@@ -30,6 +30,10 @@ def run_gradient(options: Any) -> int:
     if task.measure_gradient is None:
         raise UserError(f"gradients cannot be measured on runs of {task.name}")
     oracle = None if options.oracle is None else Path(options.oracle)
+    made = provenance()
+    about = {"command": made["command"], "commit": made["commit"]}
+    if oracle is not None:
+        about["oracle"] = oracle_record(open_run(oracle), task)
     groups, record = {}, {}
     with Bars() as bars:
         for run in runs:
@@ -51,10 +55,6 @@ def run_gradient(options: Any) -> int:
             if not options.json:
                 _print_rows(str(run.folder), rows)
     picture = save_figure(plot_gradients(groups, task.config.length), output)
-    made = provenance()
-    about = {"command": made["command"], "commit": made["commit"]}
-    if oracle is not None:
-        about["oracle"] = oracle_record(open_run(oracle), task)
     content = {**about, "runs": record}
     write_atomic(picture.with_suffix(".json"), to_json_bytes(content))
     if options.json:

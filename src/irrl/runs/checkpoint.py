@@ -154,14 +154,19 @@ def some_checkpoints(run_folder: Path, count: int) -> list[Path]:
     return [paths[i] for i in np.unique(chosen)]
 
 
-def last_checkpoint(folder: Path) -> Checkpoint | None:
-    """The checkpoint that ``last`` names; without that file, the newest one."""
+def last_checkpoint(folder: Path, finished: bool = False) -> Checkpoint | None:
+    """The checkpoint that ``last`` names, of a finished run the newest; without that file, that."""
     paths = checkpoint_paths(folder)
     if not is_there(folder / LAST):
         return load_checkpoint(paths[-1]) if paths else None
     name = read_plain(folder / LAST, 64, whole=False).decode(errors="replace").strip()
     for path in paths:
         if path.name == name:
+            if finished and path != paths[-1]:
+                raise UserError(
+                    f"{folder / LAST} names step {int(name)}, but the run is finished and has a "
+                    f"checkpoint of step {int(paths[-1].name)}: remove that file to take it"
+                )
             return load_checkpoint(path)
     raise UserError(
         f"{folder / LAST} names no checkpoint that is there ({name!r}); remove that file to fall "

@@ -199,7 +199,7 @@ class Run(Generic[SomeConfig]):
 
     def last_checkpoint(self) -> Checkpoint:
         """The last checkpoint, to look at; a run without one is told to get it first."""
-        checkpoint = last_checkpoint(self.folder / CHECKPOINTS)
+        checkpoint = last_checkpoint(self.folder / CHECKPOINTS, self.is_finished)
         if checkpoint is None:
             raise UserError(
                 f"{self.folder} has no checkpoint yet; `{resume_command(self.folder)}` first"
