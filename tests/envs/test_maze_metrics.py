@@ -7,13 +7,14 @@ from matplotlib.figure import Figure
 
 from irrl.envs import maze_metrics
 from irrl.envs.maze_map import read_maze
-from irrl.envs.maze_metrics import coverage, reached
+from irrl.envs.maze_metrics import coverage, largest_coverage, reached
 from irrl.envs.maze_plots import plot_paths
 from irrl.envs.maze_vector import MazeVector
+from irrl.tasks import find_task, make_config
 
 
 def test_examples_run():
-    assert doctest.testmod(maze_metrics) == (0, 2)
+    assert doctest.testmod(maze_metrics) == (0, 4)
 
 
 def test_buckets_by_hand():
@@ -77,3 +78,24 @@ def test_a_picture_of_nothing_and_of_too_few_codes():
     plot_paths(read_maze("bottleneck"), [])
     with pytest.raises(ValueError, match="2 paths need as many codes, got 1"):
         plot_paths(read_maze("bottleneck"), np.zeros((2, 5, 2)), codes=[1])
+
+
+@pytest.mark.parametrize("name", ["bottleneck", "u-maze"])
+def test_no_more_buckets_than_there_are(name):
+    envs = MazeVector(2_000, map=name, random_start=True)
+    places, _ = envs.reset(seed=0)
+    rng, seen = np.random.default_rng(0), [places]
+    for _ in range(100):
+        seen.append(envs.step(rng.uniform(-1, 1, (2_000, 2)).astype(np.float32))[0])
+    found = coverage(np.stack(seen, 1))
+    assert 0 < found <= largest_coverage(read_maze(name))
+
+
+def test_a_maze_with_other_squares_than_buckets():
+    assert largest_coverage(read_maze("+--+--+\n|  |##|\n+  +--+\n|S    |\n+--+--+")) == 75
+
+
+def test_intervals_of_coverage_stay_in_the_maze():
+    task = find_task("gym")
+    assert task.limits(make_config("gym", "u-maze"))["coverage"] == 72.0
+    assert task.limits(make_config("gym", "maze"))["coverage"] == 100.0

@@ -66,7 +66,7 @@ def of_other_studies(name):
     if name != "preferences-pendulum":
         kept = [
             json.loads((RESULTS / n / "comparison.json").read_text())
-            for n in (name, f"{name}-diayn")
+            for n in (name, f"{name}-log-bonus", f"{name}-diayn")
         ]
         groups = [f["coverage"]["values"] for k in kept for f in k["rewards"].values()]
     for values in groups:

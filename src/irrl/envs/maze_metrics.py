@@ -1,10 +1,12 @@
 """How much of a maze is reached."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from irrl.envs.maze_map import MazeMap
 from irrl.errors import UserError
 
 BUCKETS = 10
@@ -56,3 +58,25 @@ def coverage(paths: Sequence[ArrayLike], buckets: int = BUCKETS) -> int:
         2
     """
     return int(reached(paths, buckets).sum())
+
+
+def largest_coverage(maze: MazeMap, buckets: int = BUCKETS) -> int:
+    """How many buckets there are to be reached: those that are not solid throughout.
+
+    Args:
+        maze: its map.
+        buckets: to an axis.
+
+    Returns:
+        The number of buckets.
+
+    Example:
+        >>> from irrl.envs.maze_map import read_maze
+        >>> largest_coverage(read_maze("bottleneck")), largest_coverage(read_maze("u-maze"))
+        (100, 72)
+    """
+    mask = np.zeros((buckets, buckets), bool)
+    scale = buckets / np.array([maze.width, maze.width, maze.height, maze.height])
+    for left, right, bottom, top in maze.boxes[~maze.solid] * scale:
+        mask[int(bottom) : math.ceil(top), int(left) : math.ceil(right)] = True
+    return int(mask.sum())

@@ -10,6 +10,7 @@ ACCURACY = Metric("accuracy_percent", "labels told (%)", "%", high=100.0, thresh
 SQUARED_ERROR = Metric(
     "squared_error", "squared error per step (a blind guess has 1)", higher_is_better=False
 )
+MAZE = "irrl/Maze-v0"
 N_SKILLS = Metric("n_skills", "skills learned (Eq. 9)", "skills")
 
 
@@ -20,7 +21,19 @@ def ceiling(config: GymConfig) -> float:
 
 def limits(config: GymConfig) -> dict[str, float]:
     """The same where skills are counted, and buckets; per cent have their range by name."""
-    return {"n_skills": ceiling(config), "coverage": 100.0} if config.mode == "skills" else {}
+    if config.mode != "skills":
+        return {}
+    return {"n_skills": ceiling(config), "coverage": _largest_coverage(config)}
+
+
+def _largest_coverage(config: GymConfig) -> float:
+    maze = config.all_env_options().get("map")
+    if config.env != MAZE or not isinstance(maze, str):
+        return 100.0
+    from irrl.envs.maze_map import read_maze
+    from irrl.envs.maze_metrics import largest_coverage
+
+    return float(largest_coverage(read_maze(maze)))
 
 
 TASK = Task(
