@@ -132,7 +132,7 @@ def maze_row() -> Row:
         "50 skills in a continuous maze with stock PPO and a bonus for rare visits, each action "
         "taken ten times: buckets of 100 reached",
         str(mean_estimate(found["coverage"]["values"]).within(0.0, 100.0)),
-        f"in the same trainer: clipped log with a bonus of its own scale {log}, DIAYN (log at every "
+        f"same trainer: clipped log with a bonus of its own scale {log}, DIAYN (log at every "
         f"state, no bonus) {diayn}",
         "gym-maze",
         len(found["seeds"]),
