@@ -62,6 +62,7 @@ def measurement(bench, verb):
 def evaluations(run, place):
     """What `irrl eval` says of each checkpoint of a run."""
     copy, found = copy_of(run, place), {}
+    (copy / "summary.json").unlink()  # the last checkpoint of a finished run is its newest
     for path in checkpoint_paths(copy / "checkpoints"):
         (copy / "checkpoints" / "last").write_text(path.name + "\n")
         code, said, told = run_command(["eval", copy, "--json"])
