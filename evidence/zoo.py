@@ -22,10 +22,9 @@ ZOO = ROOT / "zoo"
 COMMANDS = (
     "irrl eval zoo/skills-visits",
     "irrl play zoo/skills-clipped-linear zoo/skills-clipped-log",
-    "irrl play zoo/digits-ram zoo/digits-dt-ram",
+    "irrl eval zoo/digits-ram",
+    "irrl play zoo/digits-ram",
     "irrl train digits --oracle zoo/digits-ram",
-    "irrl data scenes --train 20000 --eval 1000 --resolution 64 --out scenes",
-    "irrl eval zoo/counting-clipped-linear",
 )
 
 
@@ -83,9 +82,8 @@ def readme() -> str:
     return (
         "# The zoo\n\nA few trained runs, one seed each, as run folders with their last checkpoint "
         f"only. They need no training:\n\n{lines}\n\n{table}\n"
-        "Digits need `irrl[torch]` and `irrl data mnist`, counting needs `irrl[counting]` and "
-        "scenes. Written by `evidence/zoo.py`; the tests evaluate each run and find these numbers."
-        "\n"
+        "Digits need `irrl[torch]` and `irrl data mnist`. Written by `evidence/zoo.py`; the tests "
+        "evaluate each run and find these numbers.\n"
     )
 
 

@@ -55,3 +55,11 @@ def test_they_can_be_played_and_plotted(tmp_path, capsys):
     assert main(["play", folders[0], "-o", str(tmp_path / "play.png"), "--seed", "0"]) == 0
     assert main(["plot", *folders, "-o", str(tmp_path / "plot.png")]) == 0
     assert (tmp_path / "play.png").stat().st_size > 10_000
+
+
+def test_digits_are_told_as_often_as_the_page_says(capsys, mnist_cache):
+    """On test digits; another processor may round otherwise."""
+    kept = json.loads((RUNS["digits-ram"].folder / "summary.json").read_text())
+    found = evaluated(capsys, "digits-ram")
+    assert found["test_accuracy_percent"] == pytest.approx(kept["test_accuracy_percent"], abs=0.3)
+    assert f"accuracy (%): {kept['accuracy_percent']:.1f} |" in zoo.readme()
