@@ -12,7 +12,6 @@ from irrl.runs.config import flag_name
 from tests.fuzz.mutations import Mutation, copy_of, mutate, mutations
 from tests.fuzz.oracle import MEASURING, STOPPED, VERBS, arguments_of, check, measured, run_command
 
-PAIR = "clipped-linear"  # where a sweep has its runs
 cases = st.tuples(st.sampled_from(sorted(VERBS)), mutations)
 
 
@@ -32,7 +31,9 @@ def make_bench(task, run, fine, place, settings=None, goes_on=True):
     decoy = place / "decoy"
     decoy.write_text("precious\n" * 1000)
     (place / "out").mkdir()
-    copy_of(fine, place / "both" / PAIR / "seed-1")
+    chosen = dict(settings or {})
+    reward = chosen.pop("reward", "clipped-linear")
+    copy_of(fine, place / "both" / reward / "seed-1")  # where a sweep has its runs
     stopped = copy_of(run, place / "stopped")
     (stopped / "summary.json").unlink()
     paths = checkpoint_paths(stopped / "checkpoints")
@@ -42,7 +43,8 @@ def make_bench(task, run, fine, place, settings=None, goes_on=True):
     (stopped / "checkpoints" / "last").write_text(paths[middle].name + "\n")
     expected = {
         "task": task,
-        "flags": [f"--{flag_name(n)}={value}" for n, value in (settings or {}).items()],
+        "reward": reward,
+        "flags": [f"--{flag_name(n)}={value}" for n, value in chosen.items()],
         "metrics": (run / "metrics.jsonl").read_bytes(),
         "eval": evaluations(run, place / "whole"),
         "measured": {},  # when it is first asked for: it takes a while
@@ -52,7 +54,7 @@ def make_bench(task, run, fine, place, settings=None, goes_on=True):
 
 def measurement(bench, verb):
     """What a measurement says of the run as it was; None if it cannot be made."""
-    pair, out = bench.place / "both" / PAIR, bench.place / "out"
+    pair, out = bench.place / "both" / bench.expected["reward"], bench.place / "out"
     run = copy_of(bench.finished, pair / "seed-0")
     code, _, told = run_command(arguments_of(verb, run, pair / "seed-1", out, bench.expected))
     assert code in (0, 2), told
@@ -74,7 +76,7 @@ def evaluations(run, place):
 
 def attempt(bench, verb, mutation: Mutation):
     """Damage a copy of the run and look at what a verb makes of it; returns the exit code."""
-    pair, out = bench.place / "both" / PAIR, bench.place / "out"
+    pair, out = bench.place / "both" / bench.expected["reward"], bench.place / "out"
     verb = "eval" if verb in STOPPED and bench.stopped is None else verb
     if verb in MEASURING and verb not in bench.expected["measured"]:
         bench.expected["measured"][verb] = measurement(bench, verb)

@@ -18,7 +18,8 @@ PATIENCE = 900  # seconds by the clock, for what only waits, on a machine that m
 BYTES = 1 << 30
 
 # fmt: off
-TASK = ("{task}", "--preset", "smoke", "{flags}")
+SMOKE = ("{task}", "--preset", "smoke", "{flags}")
+TASK = (*SMOKE, "--reward", "{reward}")
 GRADIENT = (
     "--checkpoints", "1", "--rewards", "linear", "-o", "{out}/gradient.png", "--force",
 )
@@ -50,7 +51,7 @@ VERBS = {  # name -> arguments; {run}: the folder, {fine}: one beside it that is
     "dry run": ("sweep", *TASK, "--seed", "0,1", "--out", "{both}", "--dry-run"),
     "sweep": ("sweep", *TASK, "--seed", "0,1", "--out", "{both}"),
     "sweep on": ("sweep", *TASK, "--seed", "0,1", "--out", "{both}"),  # with one that was stopped
-    "compare": ("compare", *TASK, "--rewards", "clipped-linear", "--seeds", "2", "--out", "{both}"),
+    "compare": ("compare", *SMOKE, "--rewards", "{reward}", "--seeds", "2", "--out", "{both}"),
 }
 # fmt: on
 STOPPED = ("go on", "sweep on")
