@@ -16,6 +16,7 @@ from irrl.errors import UserError
 from irrl.runs.config import MOST, Config
 from irrl.tasks import begin, make_config, train
 from irrl.tasks.skills.train import STEPS_AT_ONCE
+from tests.fuzz.mutations import reseal
 from tests.helpers.command import failed, failing
 
 COMMAND = [sys.executable, "-m", "irrl"]
@@ -325,3 +326,19 @@ def test_a_damaged_oracle_is_told_before_anything_is_measured(capsys, digits_run
     told = failing(capsys, "noise", "gradient", digits_run, "--oracle", oracle, "--episodes", 256,
                    "--checkpoints", 1, "-o", tmp_path / "g.png")  # fmt: skip
     assert "summary.json" in told
+
+
+def test_a_row_from_after_the_checkpoint_that_knows_it(capsys, smoke_run, tmp_path):
+    run = shutil.copytree(smoke_run, tmp_path / "run")
+    (run / "summary.json").unlink()
+    shutil.rmtree(run / "checkpoints" / "000000002000")
+    (run / "checkpoints" / "last").write_text("000000001000\n")
+    kept = json.loads((run / "checkpoints" / "000000001000" / "state.json").read_text())["state"]
+    content = (run / "metrics.jsonl").read_bytes()
+    known = content[: kept["metrics_bytes"]]
+    assert b'"step": 1000,' in known
+    forged = known.replace(b'"step": 1000,', b'"step": 1500,') + content[len(known) :]
+    (run / "metrics.jsonl").write_bytes(forged)
+    reseal(run)
+    assert "its row of step 1500 is newer than the checkpoint" in failing(capsys, "resume", run)
+    assert (run / "metrics.jsonl").read_bytes() == forged

@@ -59,8 +59,9 @@ def check_known_metrics(folder: Path, checkpoint: Checkpoint, size: int) -> None
             f"step {step} knows; put the file back, or start a new run"
         )
     try:
-        for _ in parse_rows(read_plain(path, METRICS_BYTES)[:keep] if keep else b""):
-            pass
+        for row in parse_rows(read_plain(path, METRICS_BYTES)[:keep] if keep else b""):
+            if row["step"] > step:
+                raise ValueError(f"its row of step {row['step']} is newer than the checkpoint")
     except ValueError as error:
         raise UserError(f"{path} is damaged: {error}; put it back, or start a new run") from None
 
