@@ -99,6 +99,8 @@ def sources_of_row(row):
     found = [*of_study(row.study), *of_authors(task)]
     if task == "skills":
         found += [*of_study("skills-fast"), ceiling()]
+    if row.study == "gym-light-dark":
+        found += [*of_study(f"{row.study}-own-reward"), Source(1.0, "a blind guess")]
     if task == "gym":
         found += [s for peer in CIRCLE_SQUARE for s in of_text(peer.text, "peers")]
     return found
