@@ -11,6 +11,17 @@ SQUARED_ERROR = Metric(
     "squared_error", "squared error per step (a blind guess has 1)", higher_is_better=False
 )
 MAZE = "irrl/Maze-v0"
+BY_VARIANT = (
+    "accuracy_percent",
+    "environment_final_accuracy_percent",
+    "squared_error",
+    "final_squared_error",
+    "environment_mean_squared_error",
+    "n_skills",
+    "coverage",
+)
+"""Numbers of a summary that some environments and labels have."""
+
 N_SKILLS = Metric("n_skills", "skills learned (Eq. 9)", "skills")
 
 
@@ -58,26 +69,8 @@ TASK = Task(
             Metric("reward_mean", "mean reward", low=None),
         )
     },
-    columns=(
-        "accuracy_percent",
-        "environment_final_accuracy_percent",
-        "squared_error",
-        "final_squared_error",
-        "environment_mean_squared_error",
-        "n_skills",
-        "coverage",
-        "seconds",
-        "cpu_seconds",
-    ),
-    optional=(
-        "accuracy_percent",
-        "environment_final_accuracy_percent",
-        "squared_error",
-        "final_squared_error",
-        "environment_mean_squared_error",
-        "n_skills",
-        "coverage",
-    ),
+    columns=(*BY_VARIANT, "seconds", "cpu_seconds"),
+    optional=BY_VARIANT,
     comparable=("env", "env_options", "mode", "codes", "labels", "steps"),
     variant_by="mode",
     titles={
