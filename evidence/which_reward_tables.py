@@ -14,6 +14,7 @@ from irrl.analysis.tables import markdown_table
 
 OPTIMISM = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
 SKILLS = ("clipped-log", "clipped-root-2", "clipped-linear", "linear", "accuracy")
+CEILING = 97.6
 THREE = ("clipped-linear", "clipped-log", "accuracy")
 
 
@@ -22,6 +23,11 @@ def cell(values: Sequence[float], metric: str) -> str:
     if not values:
         return "-"
     return str(mean_estimate(values).within(*range_of(metric)))
+
+
+def skills_cell(values: Sequence[float]) -> str:
+    """Skills of 128 codes on the large map, of which there are no more than the ceiling."""
+    return str(mean_estimate(values).within(0.0, CEILING)) if values else "-"
 
 
 def section() -> str:
@@ -225,13 +231,13 @@ def recipe_part() -> str:
         return ""
     weights = sorted({run["bonus_weight"] for run in kept.runs})
     rows = [
-        [r, *(cell(kept.values("n_skills", reward=r, bonus_weight=w), "n_skills") for w in weights)]
+        [r, *(skills_cell(kept.values("n_skills", reward=r, bonus_weight=w)) for w in weights)]
         for r in SKILLS
         if kept.where(reward=r)
     ]
     text = (
         "First values of the largest reward, a visits bonus in its unit, no random actions: n "
-        "skills of at most 97.6. The default weight is 20."
+        f"skills of at most {CEILING}. The default weight is 20."
     )
     table = markdown_table(["reward", *(f"bonus weight {w:g}" for w in weights)], rows)
     return part("One scale-free recipe for skills", text, [kept], table)
