@@ -5,6 +5,7 @@ import json
 from gradient_tables import gradient_sections
 from gym_tables import circle_square_section
 from highlights import highlights, speed_table, sweep_speed
+from language import section as language_section
 from readme import fill, headline_block
 from studies import FAST, ORACLE_RUN, RESULTS, ROOT, STUDIES
 from tables import (
@@ -74,6 +75,7 @@ def results_text() -> str:
     parts.append(which_reward_section())
     if is_there("gym-circle-square"):
         parts.append(circle_square_section())
+    parts.append(language_section())
     if (RESULTS / "digits-play.png").exists():
         parts.append(
             "\n## Where they look\n\nThe same canvases, drawn by chance, looked at by RAM after "

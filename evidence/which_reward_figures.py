@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from studies import RAM
 from which_reward import KEPT, load
-from which_reward_tables import OPTIMISM, SKILLS, THREE
+from which_reward_tables import CEILING, OPTIMISM, SKILLS, THREE
 
 from irrl.analysis.plots import colour_of, line_of
 from irrl.analysis.stats import FEW, mean_estimate
@@ -31,7 +31,7 @@ def skills() -> Figure | None:
     figure = Figure(figsize=(9.5, 3.8), layout="constrained")
     axes = figure.subplots(1, 2)
     places = np.arange(len(OPTIMISM))
-    for ax, codes, ceiling in zip(axes, (128, 24), (97.6, 24.0), strict=True):
+    for ax, codes, ceiling in zip(axes, (128, 24), (CEILING, 24.0), strict=True):
         for reward in SKILLS:
             found = [kept.values("n_skills", reward=reward, codes=codes, optimism=o)
                      for o in OPTIMISM]  # fmt: skip

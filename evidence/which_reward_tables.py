@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from studies import RAM
+from tables import load as load_study
 from which_reward import Kept, load
 
 from irrl.analysis.ranges import range_of
@@ -13,6 +14,7 @@ from irrl.analysis.tables import markdown_table
 
 OPTIMISM = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
 SKILLS = ("clipped-log", "clipped-root-2", "clipped-linear", "linear", "accuracy")
+CEILING = 97.6
 THREE = ("clipped-linear", "clipped-log", "accuracy")
 
 
@@ -21,6 +23,11 @@ def cell(values: Sequence[float], metric: str) -> str:
     if not values:
         return "-"
     return str(mean_estimate(values).within(*range_of(metric)))
+
+
+def skills_cell(values: Sequence[float]) -> str:
+    """Skills of 128 codes on the large map, of which there are no more than the ceiling."""
+    return str(mean_estimate(values).within(0.0, CEILING)) if values else "-"
 
 
 def section() -> str:
@@ -168,16 +175,15 @@ def counting_part() -> str:
 
 def clipping_part() -> str:
     """The paper's Appendix C: what clipping adds, seed by seed."""
-    rows, used = [], []
+    rows, used = clipping_of_skills()
     places: tuple[Any, ...] = (
-        ("skills", "n_skills", "skills-clipping", "skills-clipping", {}, {}),
-        ("RAM", "accuracy_percent", "digits-ram", "digits-clipping",
+        ("RAM", "digits-ram", "digits-clipping",
          {"normalise_advantage": "scale"}, {"model": "ram"}),
-        ("DT-RAM", "accuracy_percent", "digits-dt-ram", "digits-clipping", {}, {"model": "dt-ram"}),
-        ("counting", "accuracy_percent", "counting", "counting-clipping",
-         {"final_discount": 0.9}, {}),
+        ("DT-RAM", "digits-dt-ram", "digits-clipping", {}, {"model": "dt-ram"}),
+        ("counting", "counting", "counting-clipping", {"final_discount": 0.9}, {}),
     )  # fmt: skip
-    for title, metric, with_name, without_name, with_, without in places:
+    metric = "accuracy_percent"
+    for title, with_name, without_name, with_, without in places:
         clipped, plain = load(with_name), load(without_name)
         if clipped is None or plain is None:
             continue
@@ -185,25 +191,53 @@ def clipping_part() -> str:
         for reward in ("linear", "log"):
             a = clipped.values(metric, reward=f"clipped-{reward}", **with_)
             b = plain.values(metric, reward=reward, **without)
-            n = min(len(a), len(b))
-            if n:
-                gain = mean_estimate(np.subtract(a[:n], b[:n]))
-                rows.append([title, reward, cell(a, metric), cell(b, metric), str(gain), str(n)])
+            rows += clipping_rows(title, reward, metric, a, b)
     if not rows:
         return ""
     header = ["task", "reward", "clipped", "not clipped", "difference", "seeds"]
     return part("Clipping", "What it adds, the same seeds.", used, markdown_table(header, rows))
 
 
+def clipping_of_skills() -> tuple[list[list[str]], list[Kept]]:
+    """With the authors' first values: all but the unclipped log are in `results/skills-fast`."""
+    kept = load("skills-clipping")
+    if kept is None:
+        return [], []
+    fast = load_study("skills-fast")["rewards"]
+    known = {name: found["n_skills"]["values"] for name, found in fast.items()}
+    known["log"] = kept.values("n_skills", reward="log")
+    rows = [
+        row
+        for name in ("linear", "log")
+        for row in clipping_rows("skills", name, "n_skills", known[f"clipped-{name}"], known[name])
+    ]
+    return rows, [kept]
+
+
+def clipping_rows(
+    task: str, reward: str, metric: str, clipped: Sequence[float], plain: Sequence[float]
+) -> list[list[str]]:
+    """A row where both have been run; the difference is of the seeds that both have."""
+    n = min(len(clipped), len(plain))
+    if not n:
+        return []
+    gain = mean_estimate(np.subtract(clipped[:n], plain[:n]))
+    return [[task, reward, cell(clipped, metric), cell(plain, metric), str(gain), str(n)]]
+
+
 def recipe_part() -> str:
     kept = load("skills-recipe")
     if kept is None:
         return ""
+    weights = sorted({run["bonus_weight"] for run in kept.runs})
     rows = [
-        [r, *(cell(kept.values("n_skills", reward=r, optimism=o), "n_skills")
-              for o in sorted({run["optimism"] for run in kept.runs}))]
-        for r in SKILLS if kept.where(reward=r)
-    ]  # fmt: skip
-    header = ["reward", *(f"rho {o:g}" for o in sorted({run["optimism"] for run in kept.runs}))]
-    text = "Optimism and a visits bonus in units of the largest reward; no random actions."
-    return part("One scale-free recipe for skills", text, [kept], markdown_table(header, rows))
+        [r, *(skills_cell(kept.values("n_skills", reward=r, bonus_weight=w)) for w in weights)]
+        for r in SKILLS
+        if kept.where(reward=r)
+    ]
+    text = (
+        "First values of the largest reward, a visits bonus in its unit, no random actions: n "
+        f"skills of at most {CEILING}. The default weight is 20."
+    )
+    table = markdown_table(["reward", *(f"bonus weight {w:g}" for w in weights)], rows)
+    return part("One scale-free recipe for skills", text, [kept], table)

@@ -11,11 +11,14 @@ completion, score; one that is there is left alone. Predictions and cost: predic
 
 import argparse
 import copy
+import functools
 import json
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 
@@ -80,25 +83,53 @@ class Curve(TrainerCallback):
             print(self.points[-1], flush=True)
 
 
-def run(reward_name: str, kind: str, seed: int, options: argparse.Namespace) -> dict:
-    before = time.process_time()
+class Beginning(NamedTuple):
+    """What all runs of a seed begin with."""
+
+    seed: int
+    first: Any  # the first policy, frozen
+    tokenizer: Any
+    embed: Callable[[list[str], list[str]], np.ndarray]
+    space: Any  # of its features
+    compared: list[tuple[list[str], list[str]]]  # prompts and completions of each round beforehand
+    references: list[list[str]]  # of each prompt
+
+
+def begin(seed: int, rounds: int) -> Beginning:
     set_seed(seed)
-    policy, tokenizer = smollm2()
-    first = copy.deepcopy(policy).requires_grad_(False).eval()
-    embed, gold = Embedder(first, tokenizer), sentiment()
-    policy.requires_grad_(False)
+    first, tokenizer = smollm2()
+    first.requires_grad_(False).eval()
+    features = Embedder(first, tokenizer)
+    prompts = [p for p in PROMPTS for _ in range(4)]
+    compared = [(prompts, sample(first, tokenizer, prompts)[2]) for _ in range(rounds)]
+    written = sample(first, tokenizer, [p for p in PROMPTS for _ in range(REFERENCES)])[2]
+    references = np.reshape(written, (-1, REFERENCES)).tolist()
+    return Beginning(
+        seed, first, tokenizer, remembering(features), features.space, compared, references
+    )
+
+
+def remembering(embed: Embedder) -> Callable[[list[str], list[str]], np.ndarray]:
+    """The same features; a list of texts that was seen is not read again."""
+    seen = functools.cache(lambda prompts, texts: embed(list(prompts), list(texts)))
+    return lambda prompts, texts: seen(tuple(prompts), tuple(texts))
+
+
+def run(reward_name: str, kind: str, begun: Beginning, options: argparse.Namespace) -> dict:
+    before, seed = time.process_time(), begun.seed
+    set_seed(seed)
+    first, tokenizer, gold = begun.first, begun.tokenizer, sentiment()
+    policy = copy.deepcopy(first)
     for layer in policy.model.layers[-options.layers :]:
         layer.requires_grad_(True)
     model = irrl.PreferenceModel(
-        embed.space, reward=reward_name, seed=seed, width=64, samples_per_comparison=30,
+        begun.space, reward=reward_name, seed=seed, width=64, samples_per_comparison=30,
         weight_decay=1e-4,
     )  # fmt: skip
-    reward = PreferenceReward(model, embed, vader(), pairs_per_prompt=2)
-    for _ in range(options.before):  # what the first policy writes, compared
-        prompts = [p for p in PROMPTS for _ in range(4)]
-        reward.learn_from(prompts, sample(first, tokenizer, prompts)[2])
-    written = sample(first, tokenizer, [p for p in PROMPTS for _ in range(REFERENCES)])[2]
-    references = np.reshape(written, (-1, REFERENCES)).tolist()
+    reward = PreferenceReward(model, begun.embed, vader(), pairs_per_prompt=2)
+    for prompts, texts in begun.compared:
+        reward.learn_from(prompts, texts)
+    beforehand = model.health()
     if kind == "frozen":
         reward.judge = None
 
@@ -111,7 +142,7 @@ def run(reward_name: str, kind: str, seed: int, options: argparse.Namespace) -> 
             found = {
                 "gold": float(gold(texts).mean()),
                 "kl": kl(policy, first, ids, mask, tokenizer.pad_token_id),
-                "score": float(model.scores(embed(PROMPTS * options.looks, texts)).mean()),
+                "score": float(model.scores(begun.embed(PROMPTS * options.looks, texts)).mean()),
             }
         policy.train(was_training)
         return found
@@ -122,8 +153,9 @@ def run(reward_name: str, kind: str, seed: int, options: argparse.Namespace) -> 
         per_device_train_batch_size=2 * GENERATIONS, max_completion_length=TOKENS, beta=0.0,
         learning_rate=options.learning_rate, lr_scheduler_type="constant", seed=seed,
         save_strategy="no", report_to="none", use_cpu=True, disable_tqdm=True, logging_steps=10,
+        gradient_checkpointing=False,  # which would run the frozen layers twice
     )  # fmt: skip
-    data = Dataset.from_dict({"prompt": PROMPTS, "references": references})
+    data = Dataset.from_dict({"prompt": PROMPTS, "references": begun.references})
     trainer = GRPOTrainer(
         policy, reward, args=settings, train_dataset=data, processing_class=tokenizer,
         callbacks=[reward.callback(), curve],
@@ -131,7 +163,7 @@ def run(reward_name: str, kind: str, seed: int, options: argparse.Namespace) -> 
     trainer.train()
     return {
         "reward": reward_name, "kind": kind, "seed": seed, "curve": curve.points,
-        "comparisons": model.comparisons, "health": model.health(),
+        "comparisons": model.comparisons, "beforehand": beforehand, "health": model.health(),
         "cpu_seconds": round(time.process_time() - before),
     }  # fmt: skip
 
@@ -142,9 +174,9 @@ def main() -> None:
     parser.add_argument("--rewards", nargs="+", default=["score", "linear", "log"])
     parser.add_argument("--kinds", nargs="+", default=["frozen", "co-trained"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    parser.add_argument("--steps", type=int, default=160, help="the second half is twice as long")
-    parser.add_argument("--every", type=int, default=20)
-    parser.add_argument("--before", type=int, default=6, help="rounds of comparisons beforehand")
+    parser.add_argument("--steps", type=int, default=48, help="the second half is twice as long")
+    parser.add_argument("--every", type=int, default=12)
+    parser.add_argument("--before", type=int, default=4, help="rounds of comparisons beforehand")
     parser.add_argument("--looks", type=int, default=2, help="completions of each prompt")
     parser.add_argument("--layers", type=int, default=4, help="that learn, counted from the end")
     parser.add_argument("--learning-rate", type=float, default=1e-4)
@@ -153,12 +185,13 @@ def main() -> None:
     head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout
     options.out.mkdir(parents=True, exist_ok=True)
     for seed in options.seeds:
+        begun = begin(seed, options.before)
         for reward in options.rewards:
             for kind in options.kinds:
                 path = options.out / f"{reward}-{kind}-{seed}.json"
                 if path.exists():
                     continue
-                found = run(reward, kind, seed, options)
+                found = run(reward, kind, begun, options)
                 given = {name: v for name, v in vars(options).items() if name != "out"}
                 found |= {"settings": given, "commit": head.strip()}
                 path.write_text(json.dumps(found, indent=1) + "\n")
