@@ -12,11 +12,11 @@ class Tally:
     """Of cases that were looked at: by bench, by verb and exit code, and those that went wrong."""
 
     def __init__(self):
-        self.ran, self.codes, self.wrong = Counter(), Counter(), {}
+        self.ran, self.codes, self.wrong = {}, Counter(), {}
 
     def look(self, name, bench, case):
         """Try a case on a bench; the first of each kind that goes wrong is shown."""
-        self.ran[name] += 1
+        self.ran.setdefault(name, Counter())[case[0]] += 1
         try:
             self.codes[case[0], attempt(bench, *case)] += 1
         except Exception as error:
@@ -30,11 +30,12 @@ class Tally:
         for (verb, code), count in sorted(self.codes.items()):
             verbs.setdefault(verb, {})[f"exit {code}"] = count
         return {
-            "cases": sum(self.ran.values()),
+            "cases": sum(map(Counter.total, self.ran.values())),
             "wrong": sum(map(len, self.wrong.values())),
             "kinds_wrong": {kind: len(found) for kind, found in self.wrong.items()},
-            "benches": dict(self.ran),
+            "benches": {name: counts.total() for name, counts in self.ran.items()},
             "verbs": verbs,
+            "verbs_of_benches": {n: dict(sorted(c.items())) for n, c in self.ran.items()},
         }
 
     def text(self):

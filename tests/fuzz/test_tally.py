@@ -25,6 +25,7 @@ def test_counts_are_of_all_cases_and_of_those_that_went_wrong(monkeypatch, capsy
         "kinds_wrong": {"zoo: BreachError: more than 20 s": 2},
         "benches": {"skills": 2, "zoo": 2},
         "verbs": {"eval": {"exit 0": 1, "exit 2": 1}},
+        "verbs_of_benches": {"skills": {"eval": 2}, "zoo": {"eval": 1, "plot": 1}},
     }
     assert capsys.readouterr().out.count("more than 20 s") == 2  # kind and message, once
     assert found.text().splitlines()[-2:] == [
