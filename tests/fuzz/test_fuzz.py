@@ -11,6 +11,7 @@ from tests.fuzz.oracle import VERBS, BreachError
 NOT_OF_SKILLS = {
     "play", "noise", "case study", "by an oracle", "gradient by an oracle", "gradient by it",
 }  # fmt: skip
+CODES = (0, 1, 2)  # 1: of sweeps, with a line about each run that failed
 OF_SKILLS = sorted(set(VERBS) - NOT_OF_SKILLS)
 FIXED = {
     "deadline": None,
@@ -35,27 +36,28 @@ def test_only_what_a_whole_folder_allows_is_tried_on_damaged_ones(monkeypatch):
 @settings(max_examples=50, **FIXED)
 @given(case=cases_of(OF_SKILLS))
 @example(case=("go on", Mutation("kind", 3, 0, False)))  # metrics.jsonl linked to another file
+@example(case=("sweep on", Mutation("zeros", 26, 14014, False)))  # one of its runs fails
 @example(case=("go on", Mutation("floats", 821, 821, True)))  # so large that training diverges
 def test_damaged_folders_of_skills(skills_bench, case):
-    assert attempt(skills_bench, *case) in (0, 2)
+    assert attempt(skills_bench, *case) in CODES
 
 
 @settings(max_examples=10, **FIXED)
 @given(case=cases)
 def test_damaged_folders_of_digits(digits_bench, case):
-    assert attempt(digits_bench, *case) in (0, 2)
+    assert attempt(digits_bench, *case) in CODES
 
 
 @settings(max_examples=5, **FIXED)
 @given(case=cases)
 def test_damaged_folders_of_counting(counting_bench, case):
-    assert attempt(counting_bench, *case) in (0, 2)
+    assert attempt(counting_bench, *case) in CODES
 
 
 @settings(max_examples=5, **FIXED)
 @given(case=cases)
 def test_damaged_folders_of_an_environment(environment_bench, case):
-    assert attempt(environment_bench, *case) in (0, 2)
+    assert attempt(environment_bench, *case) in CODES
 
 
 def test_the_oracle_notices_what_is_wrong(skills_bench, monkeypatch):
