@@ -31,7 +31,7 @@ test-lowest: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## the tests of what has 
 	  $$($(BIN)/python -m tests.lowest tests)
 
 fuzz: $(VENV)/.dev $(VENV)/.mnist $(VENV)/.gl   ## damage run folders of every task for half an hour (MINUTES=30)
-	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),30)
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),30) $(if $(OUTPUT),--output $(OUTPUT))
 
 lint: $(VENV)/.dev   ## ruff, mypy (strict for the library), the direction of imports, the workflow
 	$(BIN)/ruff check .

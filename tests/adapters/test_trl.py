@@ -1,5 +1,6 @@
 """One module for all that needs transformers and TRL: importing them costs seconds."""
 
+import json
 import os
 import subprocess
 import sys
@@ -270,7 +271,8 @@ def test_a_training_that_was_stopped_goes_on_with_the_model_it_had(embed, tmp_pa
 
 
 TWO = """
-import sys, numpy as np, torch
+import json, sys, numpy as np, torch
+from pathlib import Path
 torch.set_num_threads(1)
 from accelerate import PartialState
 from gymnasium.spaces import Box
@@ -294,27 +296,25 @@ mine = [["aa", "b"], ["cccc", "aaaaa"]][rank]   # one prompt, whose completions 
 paid = reward(prompts=["p", "p"], completions=mine)
 more = reward(prompts=["p", "p"], completions=mine)
 scale = float(model.scores(embed([], ["aaa", "b"])).sum())
-paid = [round(x, 6) for x in more]
-told = f"said {rank} {len(asked)} {model.comparisons} {paid} {round(scale, 6)}"
-sys.stdout.write(told + "\\n")  # at once: two processes share a line otherwise
+told = {"asked": len(asked), "comparisons": model.comparisons, "paid": more, "scale": scale}
+Path(sys.argv[1], f"rank-{rank}.json").write_text(json.dumps(told))
+state.destroy_process_group()
 """
 
 
 def test_several_processes_learn_the_same_from_all(tmp_path):
     (tmp_path / "two.py").write_text(TWO)
     done = subprocess.run(
-        [*TORCHRUN, str(tmp_path / "two.py")],
+        [*TORCHRUN, str(tmp_path / "two.py"), str(tmp_path)],
         capture_output=True, text=True, cwd=REPOSITORY, timeout=300,
         env={**os.environ, **OFFLINE, **LOOPBACK, "ACCELERATE_USE_CPU": "true"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    said = sorted(line.split(maxsplit=4)[1:] for line in done.stdout.splitlines() if "said" in line)
-    assert [(rank, asked, seen) for rank, asked, seen, _ in said] == [
-        ("0", "2", "2"),
-        ("1", "0", "2"),
-    ]
-    assert said[0][3].split("]")[1] == said[1][3].split("]")[1]  # one and the same model
-    assert said[0][3] != said[1][3]  # and each is paid for its own completions
+    first, second = (json.loads((tmp_path / f"rank-{n}.json").read_text()) for n in (0, 1))
+    assert (first["asked"], second["asked"]) == (2, 0)  # one of them asks for all
+    assert first["comparisons"] == second["comparisons"] == 2
+    assert first["scale"] == second["scale"]  # one and the same model
+    assert first["paid"] != second["paid"]  # and each is paid for its own completions
 
 
 def test_importing_the_adapter_imports_neither_trl_nor_transformers():

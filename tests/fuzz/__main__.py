@@ -1,21 +1,25 @@
 """Damage run folders for as long as one likes: `python -m tests.fuzz --minutes 30`.
 
-Every case is told apart by how it went wrong; the first of each kind is shown. Exit code 1 if there
-was any.
+Only verbs are drawn that can be done with the run as it was; a refusal that any folder gets says
+nothing of damage. Every case is told apart by how it went wrong; the first of each kind is shown.
+Exit code 1 if there was any.
 """
 
 import argparse
 import json
+import shlex
+import sys
 import tempfile
 import time
-import traceback
-from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from tests.fuzz.bench import attempt, cases, make_bench
-from tests.fuzz.oracle import BreachError
+from irrl.runs.files import to_json_bytes, write_atomic
+from irrl.runs.provenance import provenance
+from tests.fuzz.bench import cases_of, make_bench, verbs_of
+from tests.fuzz.tally import Tally
 from tests.helpers.command import REPOSITORY, irrl_command
 from tests.helpers.runs import run_in
 from tests.tasks.gym.small import SMALL
@@ -46,15 +50,7 @@ def benches(tasks, place):
             yield name, make_bench(task, run, run, place / name, goes_on=False)
 
 
-def signature(error):
-    """What tells one kind of failure from another."""
-    if isinstance(error, BreachError):
-        return f"BreachError: {str(error)[:60]}"
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} in {Path(where.filename).name}, {where.name}"
-
-
-def draw(look, count, batch, end):
+def draw(look, verbs, count, batch, end):
     """Look at so many cases, drawn anew for each batch, until it is time."""
 
     @seed(batch)
@@ -65,7 +61,7 @@ def draw(look, count, batch, end):
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(case=cases)
+    @given(case=cases_of(verbs))
     def some(case):
         if time.monotonic() < end:
             look(case)
@@ -78,36 +74,29 @@ def main():
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=0, help="of the first batch")
     parser.add_argument("--tasks", default="skills,digits,counting,gym")
+    parser.add_argument("--output", type=Path, help="a JSON file for the counts")
     options = parser.parse_args()
-    ran, codes, wrong = Counter(), Counter(), {}
-
-    def look(task, bench, case):
-        try:
-            codes[case[0], attempt(bench, *case)] += 1
-        except Exception as error:
-            kind = f"{task}: {signature(error)}"
-            if kind not in wrong:
-                print(f"{kind}\n    {case}\n    {str(error)[:300]}", flush=True)
-            wrong.setdefault(kind, []).append(case)
-        ran[task] += 1
-
+    made, tally = provenance(), Tally()  # of the code as it is now, whatever happens meanwhile
     with tempfile.TemporaryDirectory() as place:
         ready = dict(benches(options.tasks.split(","), Path(place)))
+        verbs = {name: verbs_of(bench) for name, bench in ready.items()}
         end, batch = time.monotonic() + 60 * options.minutes, options.seed
         while time.monotonic() < end:
-            for task, bench in ready.items():
-                count = BATCH if task == "skills" else BATCH // 5
-                draw(
-                    lambda case, task=task, bench=bench: look(task, bench, case), count, batch, end
-                )
+            for name, bench in ready.items():
+                count = BATCH if name == "skills" else BATCH // 5
+                draw(partial(tally.look, name, bench), verbs[name], count, batch, end)
             batch += 1
     spent = round(time.process_time() / 60, 1)
-    print(f"{sum(ran.values())} cases ({dict(ran)}) in {spent} minutes of the processor")
-    print(f"exit codes {dict(codes)}")
-    print(f"{sum(map(len, wrong.values()))} went wrong, in {len(wrong)} ways")
-    for kind, found in sorted(wrong.items(), key=lambda item: -len(item[1])):
-        print(f"  {len(found):5d}  {kind}")
-    return 1 if wrong else 0
+    print(f"{tally.text()}\n{spent} minutes of the processor")
+    if options.output is not None:
+        about = {
+            "command": shlex.join(["python", "-m", "tests.fuzz", *sys.argv[1:]]),
+            "commit": made["commit"],
+            "dirty": made["dirty"],
+            "minutes": options.minutes,
+        }
+        write_atomic(options.output, to_json_bytes({**about, **tally.to_json()}))
+    return 1 if tally.wrong else 0
 
 
 if __name__ == "__main__":

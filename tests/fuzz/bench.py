@@ -12,7 +12,15 @@ from irrl.runs.config import flag_name
 from tests.fuzz.mutations import Mutation, copy_of, mutate, mutations
 from tests.fuzz.oracle import MEASURING, STOPPED, VERBS, arguments_of, check, measured, run_command
 
-cases = st.tuples(st.sampled_from(sorted(VERBS)), mutations)
+ALWAYS_REFUSED = ("train over it",)  # whatever the folder holds, and by design
+
+
+def cases_of(verbs):
+    """A verb and what was done to the folder before."""
+    return st.tuples(st.sampled_from(sorted(verbs)), mutations)
+
+
+cases = cases_of(VERBS)
 
 
 class Bench(NamedTuple):
@@ -50,6 +58,13 @@ def make_bench(task, run, fine, place, settings=None, goes_on=True):
         "measured": {},  # when it is first asked for: it takes a while
     }
     return Bench(run, stopped if goes_on else None, place, decoy, expected)
+
+
+def verbs_of(bench):
+    """Verbs that can be done with the run as it was: of others nothing can be learned."""
+    apart = () if bench.stopped is not None else STOPPED
+    tried = [verb for verb in VERBS if verb not in (*apart, *ALWAYS_REFUSED)]
+    return [*ALWAYS_REFUSED, *(verb for verb in tried if attempt(bench, verb, None) == 0)]
 
 
 def measurement(bench, verb):

@@ -39,10 +39,10 @@ VERBS = {  # name -> arguments; {run}: the folder, {fine}: one beside it that is
     ),
     "gradient": ("noise", "gradient", "{run}", *GRADIENT),
     "gradient by an oracle": (
-        "noise", "gradient", "{run}", "--oracle", "{fine}", "--episodes", "256", *GRADIENT,
+        "noise", "gradient", "{run}", "--oracle", "{fine}", "--episodes", "512", *GRADIENT,
     ),
     "gradient by it": (
-        "noise", "gradient", "{fine}", "--oracle", "{run}", "--episodes", "256", *GRADIENT,
+        "noise", "gradient", "{fine}", "--oracle", "{run}", "--episodes", "512", *GRADIENT,
     ),
     "by an oracle": ("train", *TASK, "--oracle", "{run}", "--out", "{out}/new"),
     "train over it": ("train", *TASK, "--out", "{run}"),

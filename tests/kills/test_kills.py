@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from irrl import RewardModel
+from irrl import PreferenceModel, RewardModel
 from tests.kills.kills import kill_at_every_operation, kill_at_random, kill_while_writing
 
 SETTINGS = {"iterations": 1_000, "checkpoint_every": 500}
@@ -27,14 +27,15 @@ def test_killed_at_some_file_operations(tmp_path):
     assert kills >= operations // 9 and not differences
 
 
-def test_a_reward_model_is_saved_whole_or_not_at_all(tmp_path):
+@pytest.mark.parametrize(("kind", "options"), [(RewardModel, {"labels": 3}), (PreferenceModel, {})])
+def test_a_model_is_saved_whole_or_not_at_all(kind, options, tmp_path):
     place = spaces.Box(-1.0, 1.0, (2,), np.float32)
-    first, second = (RewardModel(place, labels=3, width=8, seed=n) for n in (0, 1))
+    first, second = (kind(place, width=8, seed=n, **options) for n in (0, 1))
     path = tmp_path / "models" / "model.safetensors"
     path.parent.mkdir()
     first.save(path)
     seen = []
     for _ in kill_while_writing(path.parent, lambda: second.save(path)):
-        seen.append(RewardModel.load(path).settings.seed)
+        seen.append(kind.load(path).settings.seed)
         first.save(path)
     assert len(seen) > 3 and set(seen) == {0, 1}

@@ -14,6 +14,7 @@ from irrl.reward_model.store import Batch
 from tests.helpers.command import REPOSITORY
 
 SPACE = Box(-1.0, 1.0, (2,))
+ONE = torch.nn.Linear(2, 1)
 QUICK = {"width": 16, "samples_per_comparison": 30, "batch_size": 32, "references": 8}
 
 
@@ -227,11 +228,32 @@ def test_scores_that_are_no_numbers_are_refused():
         ({"network": lambda: torch.nn.Linear(2, 3)}, r"got \(2, 3, 3\) where \(2, 3, 1\)"),
         ({"network": lambda: torch.nn.Linear(5, 1)}, "network cannot read observations"),
         ({"network": torch.nn.Identity}, r"got \(2, 3, 2\) where"),
+        ({"network": lambda: ONE, "ensemble": 2}, "network makes the same module again and again"),
     ],
 )
 def test_bad_settings_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         PreferenceModel(SPACE, **options)
+
+
+def test_a_network_of_ones_own_is_shown_numbers_whether_normalised_or_not():
+    seen = []
+
+    class Net(torch.nn.Linear):
+        def forward(self, x):
+            seen.append(x.dtype)
+            return super().forward(x.flatten(2))
+
+    for normalise in (True, False):
+        pictures = Box(0, 255, (2, 2), np.uint8)
+        PreferenceModel(pictures, lambda: Net(4, 1), normalise=normalise)
+    assert seen == [torch.float32] * 2
+
+
+def test_a_network_can_be_made_where_no_gradients_are_taken():
+    with torch.no_grad():
+        made = PreferenceModel(SPACE, lambda: torch.nn.Linear(2, 1), **QUICK)
+    assert made.scorer.is_own
 
 
 def test_a_comparison_store_refuses_what_it_never_wrote():

@@ -7,7 +7,7 @@ import pytest
 from gymnasium.spaces import Box
 from safetensors.numpy import save_file
 
-from irrl.reward_model import RewardModel, saving
+from irrl.reward_model import RewardModel, archive
 from tests.reward_model.episodes import Plain, episode, fed, same, small_model, weights
 
 WAYS = {
@@ -156,6 +156,16 @@ def test_damaged_arrays_are_refused_and_nothing_is_lost(name, missing):
     assert same(weights(other), before[0]) and (other.episodes, len(other.store)) == before[1:]
 
 
+def test_a_damaged_oracle_is_refused_and_nothing_is_lost():
+    model, other = (fed(small_model(oracle=trained(seed=seed))) for seed in (0, 3))
+    arrays, state = model.to_checkpoint()
+    name = [name for name in arrays if name.startswith("oracle.members.")][-1]
+    before = other.to_checkpoint()[0]
+    with pytest.raises(ValueError, match="must hold finite numbers"):
+        other.restore({**arrays, name: np.full_like(arrays[name], np.nan)}, state)
+    assert same(other.to_checkpoint()[0].values(), before.values())
+
+
 @pytest.mark.parametrize(
     "change",
     [lambda s, k=key: _without(s, k) for key in ("parts", "labels", "settings", "counts", "own")]
@@ -174,7 +184,7 @@ def test_damaged_arrays_are_refused_and_nothing_is_lost(name, missing):
 def test_damaged_headers_are_refused_in_one_line(change, tmp_path):
     arrays, state = trained().to_checkpoint()
     path = tmp_path / "model"
-    saving.write(path, arrays, change(state))
+    archive.write(path, arrays, change(state))
     with pytest.raises(ValueError, match=str(path)) as caught:
         RewardModel.load(path)
     assert "\n" not in str(caught.value)

@@ -25,7 +25,7 @@ from irrl.adapters.language import Embed, Judge, text_of
 from irrl.errors import UserError
 from irrl.preference_model import PreferenceModel
 from irrl.preference_model.comparisons import require_answer
-from irrl.reward_model.saving import read
+from irrl.reward_model.archive import read
 
 FILE = "preference_model.safetensors"  # in a checkpoint of the trainer
 

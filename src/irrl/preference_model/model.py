@@ -30,6 +30,7 @@ from irrl.preference_model.health import LOOKED_AT, drift_of, health_of_model
 from irrl.preference_model.scorer import Make, Scorer
 from irrl.preference_model.settings import PreferenceSettings
 from irrl.preferences import preference
+from irrl.reward_model import archive
 from irrl.reward_model.spaces import Part, Parts, as_parts, length_of, to_parts
 
 
@@ -213,7 +214,7 @@ class PreferenceModel:
 
     def save(self, path: str | Path, store: bool = True) -> None:
         """Write one file (safetensors, with JSON and a digest in its header); it holds no code."""
-        saving.write(Path(path), *self.to_checkpoint(store))
+        archive.write(Path(path), *self.to_checkpoint(store))
 
     @classmethod
     def load(cls, path: str | Path, network: Make = None) -> Self:

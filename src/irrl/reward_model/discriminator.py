@@ -1,67 +1,46 @@
-"""The discriminator of a reward model: an ensemble of networks, their inputs, their optimiser."""
+"""The discriminator of a reward model: an ensemble of networks that judge, and learn to."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from irrl.episodes import at_last_step, mean_over_taken, steps_taken
 from irrl.errors import UserError
-from irrl.nn.models import (
-    Arrays,
-    choose_device,
-    fill,
-    make_adam,
-    restore_adam,
-    tensors_of,
-    to_arrays,
-)
+from irrl.reward_model.ensemble import Ensemble, said_shape, whatever_it_does
 from irrl.reward_model.kinds import Kind
 from irrl.reward_model.networks import default_discriminator
-from irrl.reward_model.normalise import Features
 from irrl.reward_model.settings import Settings
-from irrl.reward_model.spaces import WHOLE, Part, Parts
+from irrl.reward_model.spaces import Part, Parts
 from irrl.reward_model.store import Batch
 
 Make = nn.Module | Callable[[], nn.Module] | None
 
 
-class Discriminator(nn.Module):
+class Discriminator(Ensemble):
     """q(y | observations), as the mixture of one or more members.
 
     Beliefs have the shape ``(N, T, B, P)``: members, steps, episodes, and what the kind of labels
     has: log-probabilities of classes, or the numbers of a density.
     """
 
+    word, says = "discriminator", "logits"
+    settings: Settings
+
     def __init__(
         self, parts: Mapping[str, Part], kind: Kind, settings: Settings, own: Make = None
     ) -> None:
-        super().__init__()
-        self.parts, self.kind, self.settings = dict(parts), kind, settings
-        self.is_own = own is not None
-        self.device = choose_device(settings.device)
-        with self.own_chance(settings.seed):
-            self.features = Features(parts, settings.pixels, settings.frequencies)
-            self.members = nn.ModuleList(self._make(own) for _ in range(settings.ensemble or 1))
-            self.to(self.device).eval()
-            if self.is_own:
-                self._check_members()
-        self.optimiser = make_adam(
-            [{"params": [p for p in self.members.parameters() if p.requires_grad]}],
-            lr=settings.learning_rate,
-        )
+        super().__init__(parts, settings, own is not None)
+        self.kind = kind
+        self.build(lambda: self._make(own))
 
-    @contextmanager
-    def own_chance(self, seed: int) -> Iterator[None]:
-        """Seeds PyTorch's generators in here, and leaves them outside as they were."""
-        with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
-            torch.manual_seed(seed)
-            yield
+    @property
+    def outputs(self) -> int:
+        """As many as the kind of labels has."""
+        return self.kind.outputs
 
     def _make(self, own: Make) -> nn.Module:
         settings = self.settings
@@ -84,40 +63,25 @@ class Discriminator(nn.Module):
             )
         return made
 
-    def _check_members(self) -> None:
+    def check_members(self) -> None:
         """Refuse modules that cannot judge, before anything is trained with them."""
-        if len(set(map(id, self.members))) < len(self.members):
-            raise UserError(
-                "discriminator makes the same module again and again: members of an ensemble must "
-                "be modules of their own"
-            )
-        blank = {n: np.zeros((2, 3, *p.shape), p.dtype) for n, p in self.parts.items()}
-        for member in self.members:
-            failing = "cannot read observations of shape (T, B, ...)"
-            with _whatever_it_does(failing), torch.enable_grad():
-                logits = self._logits(member, self.to_tensors(blank))
-            outputs = self.kind.outputs
-            if _said(logits) != (2, 3, outputs):
-                raise UserError(
-                    "discriminator must map observations (T, B, ...) to logits (T, B, "
-                    f"{outputs}): got {_said(logits)} where {(2, 3, outputs)} was expected"
-                )
-            if not logits.requires_grad:
-                raise UserError("discriminator has no parameter with a gradient: it cannot learn")
+        super().check_members()
         if self.settings.judge == "trajectory" and self.reads_steps:
-            self._check_steps({name: array[0] for name, array in blank.items()})
+            self._check_steps({name: array[0] for name, array in self.blank().items()})
 
     def _check_steps(self, blank: Parts) -> None:
-        with _whatever_it_does("cannot read step by step, with initial_state(n) and step"):
+        failing = "discriminator cannot read step by step, with initial_state(n) and step"
+        with whatever_it_does(failing):
             states = self.initial_states(3)
             beliefs, after = self.step(blank, states)
-            shapes = pytree.tree_map(_said, [states, after])
-        if _said(beliefs) != (len(self.members), 3, self.kind.outputs) or shapes[0] != shapes[1]:
+            shapes = pytree.tree_map(said_shape, [states, after])
+        expected = (len(self.members), 3, self.outputs)
+        if said_shape(beliefs) != expected or shapes[0] != shapes[1]:
             raise UserError(
-                f"discriminator.step must give logits (B, {self.kind.outputs}) and a state like "
-                "the one it was given"
+                f"discriminator.step must give logits (B, {self.outputs}) and a state like the "
+                "one it was given"
             )
-        if any(_said(state)[:1] != (3,) for state in pytree.tree_leaves(states)):
+        if any(said_shape(state)[:1] != (3,) for state in pytree.tree_leaves(states)):
             raise UserError(
                 "discriminator.initial_state(n) must make tensors whose first axis is n, as many "
                 "as there are episodes"
@@ -125,28 +89,10 @@ class Discriminator(nn.Module):
 
     # --- judging ---
 
-    def to_tensors(self, observations: Parts) -> dict[str, Tensor]:
-        return {n: torch.from_numpy(a).to(self.device) for n, a in observations.items()}
-
-    def _logits(self, member: nn.Module, observations: dict[str, Tensor]) -> Tensor:
-        return member(self._shown(observations))
-
-    def _shown(self, observations: dict[str, Tensor]) -> Any:
-        """Parts for ours; for one of the user's what its space says, normalised if so set."""
-        if not self.is_own:
-            return observations
-        if self.settings.normalise:
-            shown = self.features.normaliser.standardised(self.parts, observations)
-        else:
-            shown = {
-                name: observations[name] if part.sizes else observations[name].float()
-                for name, part in self.parts.items()
-            }
-        return shown[WHOLE] if set(shown) == {WHOLE} else shown
-
     def forward(self, observations: dict[str, Tensor]) -> Tensor:
         """Beliefs after each of some observations, shape ``(T, B, ...)``."""
-        logits = torch.stack([self._logits(member, observations) for member in self.members])
+        shown = self.shown(observations)
+        logits = torch.stack([member(shown) for member in self.members])
         return self.kind.normalised(logits)
 
     @torch.no_grad()
@@ -184,7 +130,7 @@ class Discriminator(nn.Module):
     @torch.no_grad()
     def step(self, observations: Parts, states: list[Any]) -> tuple[Tensor, list[Any]]:
         """Beliefs ``(N, B, P)`` after one more observation ``(B, ...)``, and new states."""
-        shown = self._shown(self.to_tensors(observations))
+        shown = self.shown(self.to_tensors(observations))
         found = [member.step(shown, s) for member, s in zip(self._by_step(), states, strict=True)]
         logits = torch.stack([logits for logits, _ in found])
         return self.kind.normalised(logits), [state for _, state in found]
@@ -201,27 +147,7 @@ class Discriminator(nn.Module):
             lengths = torch.ones_like(lengths)
         losses = self.kind.losses(self(observations), labels)
         taken = steps_taken(losses.shape[1], lengths).expand(losses.shape)
-        loss = mean_over_taken(losses, taken) * len(self.members)
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        self.optimiser.step()
-        return float(loss.detach()) / len(self.members)
-
-    # --- to and from a checkpoint ---
-
-    def to_arrays(self, optimiser: bool = True) -> Arrays:
-        """All weights and statistics by name: copies, which later learning does not change."""
-        adam = self.optimiser if optimiser else None
-        tensors = tensors_of(self.members, "members.", adam)
-        arrays = to_arrays({**tensors, **tensors_of(self.features, "features.")})
-        return {name: array.copy() for name, array in arrays.items()}
-
-    def restore(self, arrays: Arrays, optimiser: bool = True) -> None:
-        with torch.no_grad():
-            fill(self.features, "features.", arrays, self.device)
-            fill(self.members, "members.", arrays, self.device)
-        if optimiser:
-            restore_adam(self.optimiser, self.members, "members.", arrays)
+        return self.descend(mean_over_taken(losses, taken) * len(self.members))
 
 
 def frozen(discriminator: Discriminator) -> Discriminator:
@@ -238,18 +164,3 @@ class ReadsSteps(Protocol):
 
     def initial_state(self, n: int) -> Any: ...
     def step(self, observations: Any, state: Any) -> tuple[Tensor, Any]: ...
-
-
-@contextmanager
-def _whatever_it_does(failing: str) -> Iterator[None]:
-    """What goes wrong in a module of others, in one line."""
-    try:
-        yield
-    except Exception as error:
-        said = str(error).partition("\n")[0]
-        raise UserError(f"discriminator {failing}: {type(error).__name__}: {said}") from None
-
-
-def _said(thing: Any) -> Any:
-    """The shape of a tensor, or what stands in place of one."""
-    return tuple(thing.shape) if isinstance(thing, Tensor) else type(thing).__name__

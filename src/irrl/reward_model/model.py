@@ -24,7 +24,7 @@ from torch import Tensor
 from irrl.densities import Density
 from irrl.errors import UserError
 from irrl.nn.models import Arrays
-from irrl.reward_model import saving
+from irrl.reward_model import archive, saving
 from irrl.reward_model.alike import accepted_oracle
 from irrl.reward_model.continuous import Continuous
 from irrl.reward_model.discriminator import Discriminator, Make, frozen
@@ -285,7 +285,7 @@ class RewardModel:
 
     def save(self, path: str | Path, store: bool = True) -> None:
         """Write one file (safetensors, with JSON in its header); it holds no code."""
-        saving.write(Path(path), *self.to_checkpoint(store))
+        archive.write(Path(path), *self.to_checkpoint(store))
 
     @classmethod
     def load(cls, path: str | Path, discriminator: Make = None, oracle: Self | None = None) -> Self:

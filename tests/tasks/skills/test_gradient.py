@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -96,6 +97,60 @@ def test_moments_are_those_of_all_episodes(settings):
     assert found.sampled.without == () and found.batch_size == 5
     np.testing.assert_allclose(np.sort(found.weights), np.sort(ends[ends > 0]), rtol=1e-9)
     assert found.prior == pytest.approx(1 / config.codes)
+
+
+def episodes_on(name, arms, horizon=12, seed=0):
+    """Of a code whose policy is any, on a map of the task."""
+    rng, room_map = np.random.default_rng(seed), read_map(name)
+    next_cell = room_map.next_cell.reshape(-1, len(ACTIONS)).astype(int)
+    policy = rng.dirichlet(np.full(len(ACTIONS), 0.5), size=len(next_cell))
+    there = visits(policy, next_cell, room_map.start, horizon)
+    return Episodes(policy, next_cell, there, rng.normal(size=(arms, len(next_cell))))
+
+
+def second_moments_by_matrices(code):
+    """The same from powers of the matrix of steps, and products of rewards carried backwards."""
+    cells, times = np.arange(len(code.policy)), code.horizon
+    step = np.zeros((len(cells), len(cells)))
+    np.add.at(step, (cells[:, None], code.next_cell), code.policy)
+
+    def before(at_end):
+        return [(np.linalg.matrix_power(step, t) @ at_end)[code.next_cell] for t in range(times)]
+
+    q = [before(r)[::-1] for r in code.rewards]
+    v = [[(x * code.policy).sum(axis=1) for x in of_arm] for of_arm in q]
+    score = np.eye(len(ACTIONS)) - code.policy[:, None, :]
+    products = score @ score.transpose(0, 2, 1)
+    found = np.zeros((len(q), len(q)))
+    for a, b in itertools.product(range(len(q)), repeat=2):
+        both = before(code.rewards[a] * code.rewards[b])[::-1]
+        for early, late in itertools.combinations_with_replacement(range(times), 2):
+            joint = code.policy[:, :, None] * np.eye(len(ACTIONS))
+            if early < late:
+                power = np.linalg.matrix_power(step, late - early - 1)
+                home = power[code.next_cell, cells[:, None]]
+                joint = (code.policy * home)[:, :, None] * code.policy[:, None, :]
+            weight = code.there[early][:, None] * (joint * products).sum(axis=1)
+            then, now = v[a][early][:, None], v[b][late][:, None]
+            term = both[late] - then * q[b][late] - now * q[a][late] + then * now
+            found[a, b] += (weight * term).sum()
+            found[b, a] += (weight * term).sum() if early < late else 0.0
+    return found
+
+
+@pytest.mark.parametrize("name", ["small", "large"])
+def test_second_moments_are_those_by_matrices(name):
+    code = episodes_on(name, arms=2, horizon=7)
+    np.testing.assert_allclose(code.second_moments(), second_moments_by_matrices(code), rtol=1e-9)
+
+
+def test_memory_does_not_grow_with_pairs_of_rewards():
+    code = episodes_on("large", arms=60)
+    tracemalloc.start()
+    code.second_moments()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * code.rewards.nbytes * code.horizon * len(ACTIONS)
 
 
 def test_a_discriminator_that_knows_the_truth_adds_nothing():

@@ -12,8 +12,9 @@ posterior of a code, given the cell in which it ends, follows from the same tabl
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -150,8 +151,13 @@ def rewards_of(name: str, log_posterior: np.ndarray) -> np.ndarray:
 # --- moments of the gradient of one episode ---
 
 
-class Episodes(NamedTuple):
-    """Those of one code: what it does, where it is, and what ends are worth under each reward."""
+@dataclass(frozen=True)
+class Episodes:
+    """Those of one code: what it does, where it is, and what ends are worth under each reward.
+
+    Steps are taken from cell to cell and not by matrices of all pairs of them: an action leads to
+    one cell, and the threads of a matrix product cost more than what they do on so few cells.
+    """
 
     policy: np.ndarray  # (cells, actions)
     next_cell: np.ndarray  # (cells, actions)
@@ -162,69 +168,82 @@ class Episodes(NamedTuple):
     def horizon(self) -> int:
         return len(self.there) - 1
 
-    def action_values(self, at_end: np.ndarray) -> np.ndarray:
-        """Expected worth of the end after each action, (times, ..., cells, actions)."""
-        found, value = [], at_end
-        for _ in range(self.horizon):
-            found.append(value[..., self.next_cell])
-            value = (found[-1] * self.policy).sum(axis=-1)
-        return np.array(found[::-1])
+    @cached_property
+    def action_values(self) -> np.ndarray:
+        """Expected reward after each action, (times, arms, cells, actions)."""
+        found = np.empty((self.horizon, *self.rewards.shape, self.policy.shape[1]))
+        value = self.rewards
+        for t in reversed(range(self.horizon)):
+            found[t] = value[:, self.next_cell]
+            value = self.mean_over_actions(found[t])
+        return found
+
+    def mean_over_actions(self, q: np.ndarray) -> np.ndarray:
+        found: np.ndarray = np.einsum("...sx,sx->...s", q, self.policy)
+        return found
 
     def expected_gradients(self) -> np.ndarray:
         """By the logits of all cells: (arms, cells times actions)."""
-        q = self.action_values(self.rewards)
-        advantage = q - (q * self.policy).sum(axis=-1, keepdims=True)
-        there = self.there[:-1, None, :, None]
-        return (there * self.policy * advantage).sum(axis=0).reshape(len(self.rewards), -1)
+        q = self.action_values
+        advantage = q - self.mean_over_actions(q)[..., None]
+        summed = np.einsum("ts,tasx->asx", self.there[:-1], advantage)
+        return (summed * self.policy).reshape(len(self.rewards), -1)
 
     def second_moments(self) -> np.ndarray:
         """E<g_a, g_b> of one episode for each pair of arms.
 
         g is the sum over times of score times (reward - value). Scores of two times have a product
         only if both are of one cell, and what comes after the later one depends on that cell and
-        its action alone.
+        its action alone. So does where it ends: products of two rewards are weighted there.
         """
-        q = self.action_values(self.rewards)  # (times, arms, cells, actions)
-        v = (q * self.policy).sum(axis=-1)
-        both = self.action_values(self.rewards[:, None] * self.rewards)
+        q = self.action_values
+        v = self.mean_over_actions(q)  # (times, arms, cells)
         again = self.weights_of_returns()
         found = np.zeros((len(self.rewards),) * 2)
+        on_the_way = np.zeros(len(self.policy))
         for late in range(self.horizon):
             weights = self.there[: late + 1, :, None] * again[late::-1]
-            found += _pairs(both[late], q[late], v[late], v[late : late + 1], weights[late:])
-            earlier = _pairs(both[late], q[late], v[late], v[:late], weights[:late])
-            found += earlier + earlier.T
-        return found
+            at_once, earlier = weights[late], weights[:late].sum(axis=0)
+            found += _without_products(q[late], v[late], at_once, v[late][:, :, None] * at_once)
+            then = np.einsum("tas,tsx->asx", v[:late], weights[:late])
+            pairs = _without_products(q[late], v[late], earlier, then)
+            found += pairs + pairs.T
+            leaving = on_the_way[:, None] * self.policy + at_once + 2.0 * earlier
+            on_the_way = self.arrivals(leaving)
+        return found + (self.rewards * on_the_way) @ self.rewards.T
+
+    def arrivals(self, leaving: np.ndarray) -> np.ndarray:
+        """What leaves each cell by each action, where it arrives."""
+        return np.bincount(self.next_cell.ravel(), leaving.ravel(), minlength=len(leaving))
 
     def weights_of_returns(self) -> np.ndarray:
         """For each delay, of being back in a cell and of the action there, times the product of
         the scores of the action left with and of that one: (times, cells, actions).
         """
+        cells = np.arange(len(self.policy))
         score = np.eye(len(ACTIONS)) - self.policy[:, None, :]  # (cells, action, of logits)
         products = score @ score.transpose(0, 2, 1)
-        step = np.zeros((len(self.policy),) * 2)
-        np.add.at(step, (np.arange(len(step))[:, None], self.next_cell), self.policy)
-        at_once = self.policy * np.diagonal(products, axis1=1, axis2=2)
-        found, back = [at_once], np.eye(len(step))
-        for _ in range(1, self.horizon):
-            home = back[self.next_cell, np.arange(len(step))[:, None]]  # (cells, actions)
-            left_with = self.policy * home
-            found.append(np.einsum("sa,sab->sb", left_with, products) * self.policy)
-            back = back @ step
-        return np.array(found)
+        found = np.empty((self.horizon, *self.policy.shape))
+        found[0] = self.policy * np.diagonal(products, axis1=1, axis2=2)
+        back = np.eye(len(cells))  # from a cell (rows) to another, after the delay less one
+        for delay in range(1, self.horizon):
+            left_with = self.policy * back[self.next_cell, cells[:, None]]
+            found[delay] = np.einsum("sa,sab->sb", left_with, products) * self.policy
+            back = np.einsum("sx,sxe->se", self.policy, back[self.next_cell])
+        return found
 
 
-def _pairs(
-    both: np.ndarray, q: np.ndarray, v: np.ndarray, v_early: np.ndarray, weights: np.ndarray
+def _without_products(
+    q: np.ndarray, v: np.ndarray, weight: np.ndarray, v_then: np.ndarray
 ) -> np.ndarray:
-    """Sum over some earlier times of E[(reward_a - value_a then) (reward_b - value_b now)].
+    """Of the sum of E[(reward_a - value_a then) (reward_b - value_b now)] over pairs of visits all
+    but that of reward_a reward_b.
 
-    ``weights`` (times, cells, actions) of the pairs of visits, the later with that action.
+    ``weight`` (cells, actions) of the pairs whose later one is by that action, ``v_then`` (arms,
+    cells, actions) the same times the value at the earlier one.
     """
-    weight = weights.sum(axis=0)
-    then = np.einsum("tas,tsx->asx", v_early, weights)
-    rows = len(q)
-    by_early = then.reshape(rows, -1) @ q.reshape(rows, -1).T
+    arms = len(q)
+    by_early = v_then.reshape(arms, -1) @ q.reshape(arms, -1).T
     by_late = (q * weight).sum(axis=-1) @ v.T
-    found: np.ndarray = np.tensordot(both, weight, 2) - by_early - by_late
-    return found + then.sum(axis=-1) @ v.T
+    found: np.ndarray = v_then.sum(axis=-1) @ v.T - by_early - by_late
+    return found
