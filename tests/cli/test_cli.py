@@ -161,6 +161,7 @@ def test_noise_theory(irrl, tmp_path):
         (["train", "skills", "--map", "nowhere.txt"], ["unknown map", "path of a text file"]),
         (["train", "skills", "--bonus", "visit"], ["Did you mean 'visits'"]),
         (["train", "skills", "--bonus-weight", "3"], ["bonus-weight needs a bonus"]),
+        (["train", "skills", "--bonus-initial-value", "0"], ["needs a bonus"]),
         (["train", "skills", "--bonus-kind", "linear"], ["unknown bonus-kind", "quadratic"]),
         (["train", "skills", "--bonus-kind", "quadratic"], ["needs the bonus disagreement"]),
         (["train", "skills", "--reward", "disdain", "--ensemble-size", "1"], ["ensemble-size"]),

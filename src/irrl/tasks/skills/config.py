@@ -74,6 +74,11 @@ class SkillsConfig(Config):
         "weight of the bonus; 20 for disagreement, 100 for visits if left open; with optimism, in "
         "units of the largest reward, 4 and 20",
     )
+    bonus_initial_value: float | None = setting(
+        None,
+        "the Q table of the bonus starts uniform in [0, this), whatever the unit; as the other "
+        "table does if left open. Times the weight it is optimism by itself: 0 leaves the bonus",
+    )
     evaluate_every: int = setting(16_000, "iterations between two rows of metrics.jsonl")
     checkpoint_every: int = setting(160_000, "iterations between two checkpoints")
 
@@ -97,7 +102,8 @@ class SkillsConfig(Config):
             "at least 1",
         )
         self.require(
-            "seed learning_rate discriminator_learning_rate bonus_weight initial_value optimism",
+            "seed learning_rate discriminator_learning_rate bonus_weight bonus_initial_value "
+            "initial_value optimism",
             lambda v: v is None or v >= 0,
             "zero or positive",
         )
@@ -115,6 +121,10 @@ class SkillsConfig(Config):
             )
         if self.bonus == "none" and self.bonus_weight:
             raise UserError("bonus-weight needs a bonus: set bonus to disagreement or visits")
+        if self.bonus == "none" and self.bonus_initial_value is not None:
+            raise UserError(
+                "bonus-initial-value needs a bonus: set bonus to disagreement or visits"
+            )
         try:
             object.__setattr__(self, "map", map_text(self.map))
             cells = len(read_map(self.map).cells)
