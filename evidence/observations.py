@@ -69,11 +69,11 @@ def part(title: str, text: str, kept: Sequence[Kept], table: str) -> str:
 
 def cells(runs: Sequence[dict], task: str) -> list[str]:
     """Of runs that differ in their seed: how many, and each metric of the task's tables."""
-    found = [len(runs)]
+    found = [str(len(runs))]
     for metric in COLUMNS[task].metrics:
         estimate = mean_estimate([run[metric] for run in runs])
-        found.append(estimate.within(*range_of(metric)))
-    return [str(x) for x in found]
+        found.append(str(estimate.within(*range_of(metric))))
+    return found
 
 
 # --- skills ---
