@@ -23,6 +23,7 @@ from irrl.analysis.tables import markdown_table
 SWEEPS = ROOT / "experiments" / "observations"
 KEPT = RESULTS / "observations"
 REWARDS = ("clipped-linear", "clipped-log")
+SMALL = ("ensemble_disagreement", "train_bonus_mean", "train_reward_mean")
 
 
 def main() -> None:
@@ -34,7 +35,7 @@ def main() -> None:
         if options.list:
             print(f"{path.stem}: {len(runs)} finished")
         elif runs:
-            keep(path, runs, KEPT)
+            keep(path, runs, KEPT, SMALL)
     if not options.list:
         from documents import write_documents
 
@@ -74,6 +75,10 @@ def cells(runs: Sequence[dict], task: str) -> list[str]:
         estimate = mean_estimate([run[metric] for run in runs])
         found.append(str(estimate.within(*range_of(metric))))
     return found
+
+
+def mean_of(runs: Sequence[dict], metric: str) -> str:
+    return f"{sum(run[metric] for run in runs) / len(runs):.4f}"
 
 
 # --- skills ---
@@ -130,12 +135,13 @@ def heads_part(task: str) -> str:
     settings = tomllib.loads((SWEEPS / f"{task}.toml").read_text())["settings"]
     weights = sorted({run["bonus_weight"] for run in kept.runs})
     rows = [
-        [reward, f"{weight:g}", *cells(runs, task)]
+        [reward, f"{weight:g}", *cells(runs, task), mean_of(runs, "ensemble_disagreement")]
         for reward in REWARDS
         for weight in weights
         if (runs := kept.where(reward=reward, bonus_weight=weight))
     ]
-    table = markdown_table(["reward", "bonus weight", "seeds", *COLUMNS[task].titles], rows)
+    head = ["reward", "bonus weight", "seeds", *COLUMNS[task].titles, "gap, nats"]
+    table = markdown_table(head, rows)
     long = {"digits": f"{settings.get('epochs')} epoch", "counting": "10,000 episodes"}[task]
     text = (
         f"Two heads on one hidden state in all rows, {long}; rewards and the bonus, the log gap, "

@@ -65,7 +65,10 @@ def finished(path: Path) -> list[Path]:
     return sorted(summary.parent for summary in out.glob("**/seed-*/summary.json"))
 
 
-def keep(path: Path, folders: list[Path], kept_in: Path = KEPT) -> None:
+def keep(
+    path: Path, folders: list[Path], kept_in: Path = KEPT, small: tuple[str, ...] = ()
+) -> None:
+    """Write what is to be kept of finished runs; ``small`` are metrics that need more digits."""
     plan = tomllib.loads(path.read_text())
     varied = sorted({name.replace("-", "_") for name in plan["grid"]} | {"reward", "seed"})
     metrics = COLUMNS[plan["task"]].metrics
@@ -82,6 +85,7 @@ def keep(path: Path, folders: list[Path], kept_in: Path = KEPT) -> None:
         commits.add(provenance["commit"])
         run = {name: config[name] for name in varied}
         run |= {name: round(summary[name], 3) for name in metrics}
+        run |= {name: round(summary[name], 6) for name in small if name in summary}
         if path.stem in CURVES:
             rows = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
             run["curve"] = [[row["step"], round(row[metrics[0]], 2)] for row in rows]
