@@ -12,7 +12,8 @@ from irrl.tasks import open_run
 from irrl.tasks.digits.gradient import measure_gradient
 from irrl.tasks.digits.losses import policy_loss, returns_of, with_bonus
 from irrl.tasks.digits.noise import measure_noise
-from tests.helpers.runs import run_in
+from tests.helpers.runs import content, run_in
+from tests.helpers.together import ends_of, smoke_flags, start_by_hand
 from tests.tasks.digits.scene import MODELS, Scene, names, touched
 
 BONUS = {"bonus": "disagreement", "bonus_weight": 7.0}
@@ -81,6 +82,15 @@ def test_other_verbs_read_the_mixture(mnist_cache, bonus_run, digits_run, irrl):
     assert oracle.config.heads == 2 and scene.config.heads == 1
     states = torch.zeros(1, oracle.classifier.in_features)
     torch.testing.assert_close(oracle.log_probs(states), mixture(oracle.head_log_probs(states)))
+
+
+def test_two_processes_do_what_two_threads_do(mnist_cache, tmp_path):
+    settings = {"train_images": 257, "epochs": 2, "model": "dt-ram", **BONUS}
+    flags = ["train", "digits", *smoke_flags(**settings), "--out"]
+    codes, told = ends_of(start_by_hand([*flags, tmp_path / "two"], [*flags, tmp_path / "none"]))
+    assert codes == [0, 0], told
+    alone = run_in(tmp_path / "alone", "digits", **settings)
+    assert content(tmp_path / "two") == content(alone.folder)
 
 
 def test_the_gradient_of_a_run_with_a_bonus_is_refused(bonus_run, digits_run):
