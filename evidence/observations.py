@@ -142,7 +142,7 @@ def heads_part(task: str) -> str:
     ]
     head = ["reward", "bonus weight", "seeds", *COLUMNS[task].titles, "gap, nats"]
     table = markdown_table(head, rows)
-    long = {"digits": f"{settings.get('epochs')} epoch", "counting": "10,000 episodes"}[task]
+    long = {"digits": f"{settings.get('epochs')} epoch", "counting": f"{settings.get('episodes'):,} episodes"}[task]
     text = (
         f"Two heads on one hidden state in all rows, {long}; rewards and the bonus, the log gap, "
         "in units of the largest reward. Weight 0 pays no bonus."
