@@ -142,7 +142,8 @@ def heads_part(task: str) -> str:
     ]
     head = ["reward", "bonus weight", "seeds", *COLUMNS[task].titles, "gap, nats"]
     table = markdown_table(head, rows)
-    long = {"digits": f"{settings.get('epochs')} epoch", "counting": f"{settings.get('episodes'):,} episodes"}[task]
+    unit = "epoch" if task == "digits" else "episodes"
+    long = f"{settings.get('epochs', settings.get('episodes')):,} {unit}"
     text = (
         f"Two heads on one hidden state in all rows, {long}; rewards and the bonus, the log gap, "
         "in units of the largest reward. Weight 0 pays no bonus."
