@@ -6,6 +6,7 @@ from gradient_tables import gradient_sections
 from gym_tables import circle_square_section
 from highlights import highlights, speed_table, sweep_speed
 from language import section as language_section
+from observations import section as observations_section
 from readme import fill, headline_block
 from studies import FAST, ORACLE_RUN, RESULTS, ROOT, STUDIES
 from tables import (
@@ -73,6 +74,7 @@ def results_text() -> str:
             if study.along:
                 parts.append(f"\nOn the way:\n\n{along_table(name, study.along)}")
     parts.append(which_reward_section())
+    parts.append(observations_section())
     if is_there("gym-circle-square"):
         parts.append(circle_square_section())
     parts.append(language_section())

@@ -65,11 +65,14 @@ def finished(path: Path) -> list[Path]:
     return sorted(summary.parent for summary in out.glob("**/seed-*/summary.json"))
 
 
-def keep(path: Path, folders: list[Path]) -> None:
+def keep(
+    path: Path, folders: list[Path], kept_in: Path = KEPT, small: tuple[str, ...] = ()
+) -> None:
+    """Write what is to be kept of finished runs; ``small`` are metrics that need more digits."""
     plan = tomllib.loads(path.read_text())
     varied = sorted({name.replace("-", "_") for name in plan["grid"]} | {"reward", "seed"})
     metrics = COLUMNS[plan["task"]].metrics
-    before = load(path.stem)
+    before = load(path.stem, kept_in)
     runs = {} if before is None else {_identity(run, varied): run for run in before.runs}
     commits = set() if before is None else set(before.commits)
     for folder in folders:
@@ -82,25 +85,26 @@ def keep(path: Path, folders: list[Path]) -> None:
         commits.add(provenance["commit"])
         run = {name: config[name] for name in varied}
         run |= {name: round(summary[name], 3) for name in metrics}
+        run |= {name: round(summary[name], 6) for name in small if name in summary}
         if path.stem in CURVES:
             rows = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
             run["curve"] = [[row["step"], round(row[metrics[0]], 2)] for row in rows]
         runs[_identity(run, varied)] = run
     command = f"irrl sweep {path.relative_to(ROOT)}"
     kept = {"command": command, "commits": sorted(commits)}
-    KEPT.mkdir(parents=True, exist_ok=True)
+    kept_in.mkdir(parents=True, exist_ok=True)
     lines = ",\n  ".join(json.dumps(runs[identity]) for identity in sorted(runs))
     head = json.dumps(kept)[:-1]
-    (KEPT / f"{path.stem}.json").write_text(f'{head}, "runs": [\n  {lines}\n]}}\n')
+    (kept_in / f"{path.stem}.json").write_text(f'{head}, "runs": [\n  {lines}\n]}}\n')
 
 
 def _identity(run: dict[str, Any], varied: list[str]) -> tuple[Any, ...]:
     return tuple(run[name] for name in varied)
 
 
-def load(name: str) -> Kept | None:
+def load(name: str, kept_in: Path = KEPT) -> Kept | None:
     """What is kept of a sweep; None if nothing is."""
-    path = KEPT / f"{name}.json"
+    path = kept_in / f"{name}.json"
     return Kept(**json.loads(path.read_text())) if path.exists() else None
 
 

@@ -274,6 +274,12 @@ def test_a_bonus_is_paid_for_disagreement(name):
         with_bonus.rewards(seen, label) - plain.rewards(seen, label), 3.0 * gap, rtol=1e-3,
         atol=1e-5,
     )  # fmt: skip
+    quadratic = {"ensemble": 2, "bonus": 3.0, "bonus_kind": "quadratic"}
+    if name == "normal":
+        with pytest.raises(UserError, match="quadratic' is for classes and bins"):
+            model_of(KINDS[name], **quadratic)
+    else:
+        assert (model_of(KINDS[name], **quadratic).kind.disagreement(members) < gap.max()).all()
     alike = members[:1].expand(2, *members.shape[1:])
     assert float(plain.kind.disagreement(alike).abs().max()) < 1e-5
 

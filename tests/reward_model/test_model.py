@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import irrl
+from irrl.errors import UserError
 from irrl.reward_model import Collector, RewardModel
 from irrl.rewards import disagreement
 from tests.reward_model.episodes import (
@@ -76,14 +77,30 @@ def test_an_ensemble_is_read_as_its_mixture():
     assert members.std(dim=0).max() > 1e-3
 
 
-def test_a_bonus_is_paid_for_disagreement():
-    plain, with_bonus = (small_model(ensemble=2, reward="linear", bonus=b) for b in (0.0, 3.0))
+@pytest.mark.parametrize("kind", ["log", "quadratic"])
+def test_a_bonus_is_paid_for_disagreement(kind):
+    plain = small_model(ensemble=2, reward="linear")
+    with_bonus = small_model(ensemble=2, reward="linear", bonus=3.0, bonus_kind=kind)
     assert small_model(bonus=0.5).settings.ensemble == 2
     seen = episode(0)
     with torch.no_grad():
         members = plain.discriminator({"observation": torch.from_numpy(seen[:, None])})[:, -1, 0]
     apart = with_bonus.rewards(seen, 0)[-1] - plain.rewards(seen, 0)[-1]
-    assert apart == pytest.approx(3.0 * float(disagreement(members)), rel=1e-3) and apart > 1e-4
+    gap = float(disagreement(members, kind))
+    assert apart == pytest.approx(3.0 * gap, rel=1e-3) and apart > 1e-5
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"bonus": 1.0, "bonus_kind": "linear"}, "unknown bonus_kind 'linear'"),
+        ({"bonus_kind": "quadratic"}, "needs a bonus for 'disagreement'"),
+        ({"bonus": 1.0, "bonus_kind": "quadratic", "bonus_for": "visits"}, "needs a bonus for"),
+    ],
+)
+def test_a_kind_of_bonus_that_cannot_be_is_told(settings, words):
+    with pytest.raises(UserError, match=words):
+        small_model(**settings)
 
 
 def test_disdain_pays_as_the_library_does():

@@ -45,6 +45,7 @@ class Classes:
         self.of_prior = prior
         self.reward_fn = settings.reward_fn(validate=False)
         self.unit = settings.reward_unit
+        self.bonus_kind = settings.bonus_kind
 
     def __str__(self) -> str:
         return f"{self.labels} labels"
@@ -125,7 +126,7 @@ class Classes:
 
     def disagreement(self, beliefs: Tensor) -> Tensor:
         """How much members disagree, shape ``(n,)``."""
-        return disagreement(beliefs, validate=False)
+        return disagreement(beliefs, self.bonus_kind, validate=False)
 
     def predictions(self, beliefs: np.ndarray) -> np.ndarray:
         """What an environment that asks is told: logits of all labels."""

@@ -44,6 +44,9 @@ class Numbers:
             raise UserError("judge 'final' does not go with labels that move: take 'trajectory'")
         self.labels, self.size, self.moves = labels, labels.size, labels.moves
         self.is_binned = labels.density == "bins"
+        self.bonus_kind = settings.bonus_kind
+        if self.bonus_kind != "log" and not self.is_binned:
+            raise UserError("bonus_kind 'quadratic' is for classes and bins: take density='bins'")
         self.outputs = self.size * labels.bins if self.is_binned else 2 * self.size
         like = np.zeros(self.size, np.float32)
         self.prior_density = labels.prior.accept(np, "prior", like, True)
@@ -265,12 +268,13 @@ class Numbers:
         return self.pay(beliefs, labels)
 
     def disagreement(self, beliefs: Tensor) -> Tensor:
-        """How much members disagree, in nats: the Jensen gap of the entropy, shape ``(n,)``.
+        """How much members disagree: the Jensen gap of the entropy, shape ``(n,)``.
 
         Of normals that of the normal with their moments, a sum over dimensions; of bins a mean.
         """
         if self.is_binned:
-            return disagreement(self._bins(beliefs), validate=False).mean(dim=-1)
+            gaps = disagreement(self._bins(beliefs), self.bonus_kind, validate=False)
+            return gaps.mean(dim=-1)
         _, stds = beliefs.chunk(2, dim=-1)
         _, std = self.mixed(beliefs).chunk(2, dim=-1)
         return (std.log() - stds.log().mean(dim=0)).sum(dim=-1).clamp(min=0.0)

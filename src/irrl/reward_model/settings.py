@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from irrl.density_rewards import DENSITY_REWARDS
+from irrl.ensembles import KINDS
 from irrl.errors import UserError, unknown_name
 from irrl.reward_model.networks import CORES
 from irrl.reward_model.normalise import PIXELS
@@ -53,6 +54,8 @@ class Settings:
         bonus: weight of what is added to any reward, for exploration.
         bonus_for: ``"disagreement"`` of the ensemble, or ``"visits"``: one over the root of how
             often what is judged was there before; an end for the judge ``"final"``.
+        bonus_kind: of disagreement: that of the ``"log"`` score, DISDAIN's, or the ``"quadratic"``
+            one, the sum over labels of the variance over discriminators; see `irrl.disagreement`.
         bucket: side of the buckets in which visits are counted, in units of the observation; a
             tenth of the range of a bounded number if left open.
         width: units of the default discriminator's layers.
@@ -90,6 +93,7 @@ class Settings:
     ensemble: int | None = None
     bonus: float = 0.0
     bonus_for: str = "disagreement"
+    bonus_kind: str = "log"
     bucket: float | None = None
     width: int = 128
     core: str = "set"
@@ -121,7 +125,7 @@ class Settings:
             self._fill(name, value)
         self._require_known(
             judge=JUDGES, pay=PAYMENTS, core=CORES, pixels=PIXELS, bonus_for=BONUSES,
-            reward_unit=REWARD_UNITS,
+            reward_unit=REWARD_UNITS, bonus_kind=KINDS,
         )  # fmt: skip
         self._require("bonus", lambda v: 0 <= v < np.inf, "zero or positive")
         self._fill("ensemble", 2 if self._must_disagree else 1)
@@ -157,6 +161,8 @@ class Settings:
                 "pay 'steps' does not go with judge 'final', which learns final states only: take "
                 "judge 'state', or pay 'end' or 'differences'"
             )
+        if self.bonus_kind != "log" and (not self.bonus or self.bonus_for != "disagreement"):
+            raise UserError(f"bonus_kind {self.bonus_kind!r} needs a bonus for 'disagreement'")
         if self.ensemble == 1 and self._must_disagree:
             raise UserError("ensemble must be 2 or more: one discriminator cannot disagree")
         if self.counts_visits and self.judge == "trajectory":

@@ -21,6 +21,7 @@ from tests.tasks.counting.samples import torchvision_weights
     [
         (1, {"schedule": "cosine"}),
         (3, {"schedule": "cosine"}),
+        (2, {"bonus": "disagreement", "bonus_weight": 5.0, "head_width": 8}),
         (
             2,
             {

@@ -97,7 +97,7 @@ def test_batches_are_those_that_come_next(mnist_cache, monkeypatch, fresh):
         "digits", "smoke", fresh_canvases=fresh, train_images=100, batch_size=32, parts=2
     )
     data = train.sample_data(config)
-    trained, ends = [], train.EpisodeEnds(*(torch.zeros(0) for _ in range(3)))
+    trained, ends = [], train.EpisodeEnds(*(torch.zeros(0) for _ in range(4)))
 
     def note(config, learner, parts, now, *engine):
         trained.append((now, parts))

@@ -3,10 +3,15 @@
 import pytest
 import torch
 
-from irrl.losses import discriminator_loss
+from irrl.nn.heads import heads_loss
 from irrl.tasks.digits.discriminator import RecurrentDiscriminator
 from irrl.tasks.digits.learner import Learner, make_optimiser
-from irrl.tasks.digits.losses import classified_glimpses, policy_loss, reward_potential
+from irrl.tasks.digits.losses import (
+    classified_glimpses,
+    policy_loss,
+    reward_potential,
+    with_bonus,
+)
 from irrl.tasks.digits.policy import GaussianPolicy
 from irrl.tasks.digits.ram import RamDiscriminator, RamPolicy, ram_loss, run_episodes
 from irrl.tasks.digits.train import BatchPart, learn_part
@@ -37,14 +42,25 @@ def gradients(loss, *models):
     return {name: gradient for (name, _), gradient in zip(parameters, found, strict=True)}
 
 
+BONUSES = [
+    {},
+    {"ensemble_size": 2},
+    {"bonus": "disagreement", "bonus_weight": 30.0},
+    {"bonus": "disagreement", "bonus_weight": 30.0, "bonus_kind": "quadratic", "ensemble_size": 3},
+]
+
+
+@pytest.mark.parametrize("bonus", BONUSES, ids=["one", "two", "log", "quadratic"])
 @pytest.mark.parametrize("leak", [False, True])
 @pytest.mark.parametrize("supervision", ["last", "all"])
 @pytest.mark.parametrize("model", ["ram", "dt-ram"])
 @pytest.mark.parametrize("reward", ["clipped-linear", "log"])
-def test_episodes_losses_and_gradients_are_those_of_the_reference(model, supervision, leak, reward):
+def test_episodes_losses_and_gradients_are_those_of_the_reference(
+    model, supervision, leak, reward, bonus
+):
     config = small(
         model=model, supervision=supervision, leak_reward_gradient=leak, reward=reward,
-        location_std=STD, batch_size=BATCH,
+        location_std=STD, batch_size=BATCH, **bonus,
     )  # fmt: skip
     played = episode(config, BATCH, std=STD)
     discriminator, policy, images, numbers, trajectory = played
@@ -74,10 +90,12 @@ def test_episodes_losses_and_gradients_are_those_of_the_reference(model, supervi
     same(log_prob[taken], episodes.action_log_probs[taken])
 
     expected = ram_loss(config, episodes, labels)
-    potential = reward_potential(config, log_probs, labels)
+    potential, heads = reward_potential(config, log_probs, labels), discriminator.head_log_probs
+    paid = with_bonus(config, potential, heads(states))
+    assert bool((paid - potential).abs().max() > 1e-3) == config.has_bonus
     losses = (
-        policy_loss(config, policy, trajectory, potential, 0.0),
-        discriminator_loss(log_probs, labels, trajectory.lengths, supervision),
+        policy_loss(config, policy, trajectory, paid, 0.0),
+        heads_loss(heads(states), labels, trajectory.lengths, supervision),
     )
     for found, wanted in zip(losses, expected, strict=True):
         same(found, wanted)

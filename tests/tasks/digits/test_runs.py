@@ -19,6 +19,7 @@ from tests.helpers.runs import content, killed_and_resumed, run_in, stopped_afte
     [
         {"schedule": "cosine", "location_std_end": 0.01},
         {"model": "dt-ram", "fresh_canvases": True, "core": "rnn"},
+        {"bonus": "disagreement", "bonus_kind": "quadratic", "ensemble_size": 3},
         {
             "model": "dt-ram",
             "core": "map",

@@ -38,6 +38,7 @@ SETTINGS = [
     {"reward": "accuracy", "learning_rate": 1.0},
     {"reward": "disdain"},
     {"reward": "clipped-root-2", "ensemble_size": 3, "bonus": "disagreement", "epsilon": 0.05},
+    {"reward": "clipped-log", "bonus": "disagreement", "bonus_kind": "quadratic"},
     {"reward": "power-2", "ensemble_size": 2},
     {"reward": "f-jensen-shannon", "discriminator_learning_rate": 1.0},
     {"reward": "clipped-linear", "batch_size": 3, "horizon": 1},
@@ -119,6 +120,9 @@ def test_ensemble_mean_and_disagreement_are_the_librarys(members):
     got = kernels.ensemble_mean(log_q, posterior, 3, log_mean, np.empty((1, 1, 9), f32))
     assert got == pytest.approx(float(disagreement(log_q[:, 3].astype(float))), rel=1e-4)
     np.testing.assert_allclose(log_mean[3], np.log(posterior[:, 3].mean(0)), atol=1e-5)
+    got = kernels.quadratic_gap(posterior, 3, np.empty((1, 1, 9), f32))
+    expected = float(disagreement(log_q[:, 3].astype(float), "quadratic"))
+    assert got == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", REWARDS)

@@ -75,6 +75,18 @@ def test_the_unit_is_what_certainty_earns(name, largest):
     assert q.min() >= 0
 
 
+@pytest.mark.parametrize("where", [{"initial_value": 0.5}, {"optimism": 0.5}])
+def test_the_bonus_table_may_start_elsewhere(where):
+    def q_of(**settings):
+        config = make_config("skills", "smoke", bonus="disagreement", **where, **settings)
+        return initial_tables(config, read_map(config.map)).q
+
+    same, other, zero = q_of(), q_of(bonus_initial_value=2.0), q_of(bonus_initial_value=0.0)
+    np.testing.assert_array_equal(same[0], other[0])
+    np.testing.assert_allclose(other[1] / same[1].max(), same[1] * 2.0 / 0.5 / same[1].max(), 1e-6)
+    assert not zero[1].any() and (zero[0] == same[0]).all()
+
+
 def test_the_bonus_has_units_of_its_own():
     config = make_config("skills", "smoke", reward="clipped-log", bonus="visits", optimism=0.5)
     assert bonus_weights(config) == pytest.approx([1, 20 * math.log(24)], rel=1e-6)

@@ -82,7 +82,7 @@ def rewards_of(config, log_probs, codes, visits):
     of_skill = reward(name)(log_mean_exp(np, log_probs), codes)
     of_bonus = {
         "none": list,
-        "disagreement": lambda: [disagreement(log_probs)],
+        "disagreement": lambda: [disagreement(log_probs, config.bonus_kind)],
         "visits": lambda: [1.0 / np.sqrt(visits)],
     }[config.bonus]
     return [of_skill, *of_bonus()]

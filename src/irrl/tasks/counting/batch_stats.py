@@ -19,7 +19,8 @@ class BatchStats(NamedTuple):
 
     log_count: Tensor  # (n, 7)
     labels: Tensor  # (n,)
-    rewards: Tensor  # (n,)
+    rewards: Tensor  # (n,): without the bonus
+    paid: Tensor  # (n,): with it
     moves: Tensor  # (n,)
     updates: list[Metrics]  # of each update, as far as this process has worked on it
 
@@ -28,9 +29,9 @@ def training_metrics(config: CountingConfig, recent: Sequence[BatchStats], world
     """Metrics of the batches since the last row; none before the first batch."""
     if not recent:
         return {}
-    log_count, labels, rewards, moves = (
+    log_count, labels, rewards, paid, moves = (
         torch.cat([getattr(stats, name) for stats in recent]).cpu()
-        for name in ("log_count", "labels", "rewards", "moves")
+        for name in ("log_count", "labels", "rewards", "paid", "moves")
     )
     health = discriminator_health(
         log_count.numpy(), labels.numpy(), config.reward_fn(), log_prior_of(config)
@@ -42,6 +43,7 @@ def training_metrics(config: CountingConfig, recent: Sequence[BatchStats], world
         **health,
         "reward_mean": rewards.mean().item(),  # by an oracle, if there is one
         "reward_std": rewards.std(correction=0).item(),
+        **({"bonus_mean": (paid - rewards).mean().item()} if config.has_bonus else {}),
         **{name: float(np.mean([u[name] for u in updates])) for name in updates[0]},
     }
     return {f"train_{name}": value for name, value in metrics.items()}

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from irrl.errors import UserError, shown
-from irrl.runs.config import SCHEDULES, Config, setting, share_left
+from irrl.runs.config import SCHEDULES, setting, share_left
 from irrl.tasks.counting.scene import RESOLUTION, VIEWS
+from irrl.tasks.ensemble import EnsembleConfig
 from irrl.units import REWARD_UNITS, require_unit
 
 PRIORS = ("sampler", "uniform")
@@ -22,7 +23,7 @@ WIDEST = 16_384
 
 
 @dataclass(frozen=True)
-class CountingConfig(Config):
+class CountingConfig(EnsembleConfig):
     """Object counting: walk around a table until you can tell how many cubes of a kind lie on it.
 
     What makes the agent stop is the discount, as in the paper: each move leaves 0.99 of the reward.
@@ -124,7 +125,7 @@ class CountingConfig(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.require_single_reward()
+        self.settle_ensemble()
         self.require_known(
             prior=PRIORS,
             behaviour_policy=BEHAVIOUR_POLICIES,
@@ -176,11 +177,13 @@ class CountingConfig(Config):
             raise UserError("scenes must be a folder made by `irrl data scenes`, got nothing")
         if self.oracle == "":
             raise UserError("oracle must be the folder of a run, got nothing")
-        if self.oracle and not self.learns_policy:
-            raise UserError(
-                f"behaviour-policy {self.behaviour_policy} does not learn: an oracle would reward "
-                "nobody"
-            )
+        self.require_no_oracle(self.oracle)
+        for name, there in (("an oracle", self.oracle), ("a bonus", self.has_bonus)):
+            if there and not self.learns_policy:
+                raise UserError(
+                    f"behaviour-policy {self.behaviour_policy} does not learn: {name} would reward "
+                    "nobody"
+                )
 
     def _check_encoder(self) -> None:
         if self.backbone_weights is not None and self.encoder != "resnet18":

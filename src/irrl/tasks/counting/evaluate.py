@@ -1,8 +1,10 @@
 """How good a model is: right and well-founded answers, moves, the health of its count head."""
 
 import numpy as np
+import torch
 
 from irrl.diagnostics import discriminator_health, require_finite
+from irrl.nn.heads import mean_disagreement, mixture
 from irrl.nn.models import device_to_look
 from irrl.nn.parallel import Map, parts_in_parallel
 from irrl.runs.checkpoint import Checkpoint
@@ -34,10 +36,13 @@ def evaluate_model(model: Model, split: Split, step: int, each: Map = map) -> Me
     def play(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         trajectory = rollout(model, split, inputs.part(start, start + CHUNK), greedy=True)
         founded = saw_all_goals(split.scenes, trajectory)
-        return trajectory.log_count.cpu().numpy(), trajectory.lengths.cpu().numpy(), founded
+        by_scene = trajectory.head_log_counts.movedim(0, 1)  # so that all parts join alike
+        return by_scene.cpu().numpy(), trajectory.lengths.cpu().numpy(), founded
 
     played = each(play, range(0, len(split), CHUNK))
-    log_count, lengths, founded = (np.concatenate(x) for x in zip(*played, strict=True))
+    by_scene, lengths, founded = (np.concatenate(x) for x in zip(*played, strict=True))
+    heads = torch.from_numpy(by_scene).movedim(1, 0)
+    log_count = mixture(heads).numpy()
     require_finite(step, log_count)
     right = log_count.argmax(axis=1) == split.labels
     reward_fn = config.reward_fn(validate=False)
@@ -47,6 +52,7 @@ def evaluate_model(model: Model, split: Split, step: int, each: Map = map) -> Me
         "well_founded_percent": 100.0 * float((right & founded).mean()),
         "moves": float(lengths.mean() - 1.0),
         **health,
+        **mean_disagreement(heads),
     }
 
 

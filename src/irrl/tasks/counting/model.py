@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from irrl.nn.heads import head_log_probs, mixture
 from irrl.runs.seeding import stream
 from irrl.tasks.counting.config import CountingConfig
 from irrl.tasks.counting.resnet import CHANNELS, ResNet18, load_weights
@@ -115,7 +116,7 @@ class Model(nn.Module):
             self.head_hidden = nn.Linear(config.width + CLASSES, config.head_width)
         self.policy = nn.Linear(config.head_width or config.width, ACTIONS)
         self.value = nn.Linear(config.head_width or config.width, 1)
-        self.count = nn.Linear(config.width, CLASSES)
+        self.count = nn.Linear(config.width, config.heads * CLASSES)
 
     @property
     def device(self) -> torch.device:
@@ -143,8 +144,12 @@ class Model(nn.Module):
         return Outputs(log_policy, self.value(x)[..., 0], log_count)
 
     def log_count(self, states: Tensor) -> Tensor:
-        """log q(count | views so far), (..., 7)."""
-        return functional.log_softmax(self.count(states), dim=-1)
+        """log q(count | views so far), (..., 7), by all count heads together."""
+        return mixture(self.head_log_counts(states))
+
+    def head_log_counts(self, states: Tensor) -> Tensor:
+        """The same by each of the heads, (heads, ..., 7)."""
+        return head_log_probs(self.count, states, self.config.heads)
 
 
 def as_floats(pictures: Tensor) -> Tensor:

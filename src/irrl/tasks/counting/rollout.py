@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from irrl.losses import at_last_step, steps_taken
+from irrl.nn.heads import mixture
 from irrl.nn.parallel import part_edges
 from irrl.runs.seeding import stream
 from irrl.tasks.counting.config import CountingConfig
@@ -51,9 +52,14 @@ class Trajectory(NamedTuple):
     log_prob: Tensor  # (moves, n): of these actions, by the policy that took them
     value: Tensor  # (moves, n): by the value head, before them
     lengths: Tensor  # (n,): views taken
-    log_count: Tensor  # (n, 7): log q(count | all views)
+    head_log_counts: Tensor  # (heads, n, 7): log q(count | all views) by each head
     frame: Tensor  # (moves + 1, n): which of ``features`` a view has; NO_FRAME after the end
     features: Tensor  # (views in all, ...): by the half of the encoder that does not learn
+
+    @property
+    def log_count(self) -> Tensor:
+        """(n, 7): log q(count | all views) by all heads together."""
+        return mixture(self.head_log_counts)
 
     @property
     def acted(self) -> Tensor:
@@ -141,10 +147,9 @@ def rollout(model: Model, split: Split, inputs: EpisodeInputs, greedy: bool = Fa
         lengths[torch.from_numpy(running).to(device)] += 1
         if len(running) == 0:
             break
-    log_count = model.log_count(state)
     return Trajectory(
-        inputs.scenes, goals, views, actions, log_prob, value, lengths, log_count, frame,
-        torch.cat(features),
+        inputs.scenes, goals, views, actions, log_prob, value, lengths,
+        model.head_log_counts(state), frame, torch.cat(features),
     )  # fmt: skip
 
 
@@ -179,7 +184,7 @@ def join(parts: Sequence[Trajectory]) -> Trajectory:
         torch.cat([part.log_prob for part in parts], dim=1),
         torch.cat([part.value for part in parts], dim=1),
         torch.cat([part.lengths for part in parts]),
-        torch.cat([part.log_count for part in parts]),
+        torch.cat([part.head_log_counts for part in parts], dim=1),
         torch.cat(frames, dim=1),
         torch.cat([part.features for part in parts]),
     )

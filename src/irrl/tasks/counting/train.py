@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from irrl.diagnostics import require_finite
+from irrl.ensembles import disagreement
 from irrl.losses import (
     at_last_step,
-    discriminator_loss,
     entropy,
     mean_over_taken,
     normalise_advantage,
@@ -21,6 +21,7 @@ from irrl.losses import (
     value_loss,
 )
 from irrl.nn.distributed import ALONE, World, current_world
+from irrl.nn.heads import heads_loss
 from irrl.nn.parallel import Map, parts_in_parallel, set_gradients
 from irrl.returns import gae
 from irrl.runs.schedule import is_due
@@ -86,15 +87,17 @@ def train_batch(
         judged = map_all_ranks(lambda walk: oracle_log_count(oracle, split, walk), walks)
         log_count = torch.cat(list(judged))
     rewards = final_rewards(config, log_count, labels)
+    paid = with_bonus(config, rewards, trajectory.head_log_counts)
 
     # policy        <- trajectory, reward
     # discriminator <- trajectory, label     (in the same updates: they share a trunk)
-    batch = ppo_batch(config, trajectory, rewards, labels, done)
+    batch = ppo_batch(config, trajectory, paid, labels, done)
     updates = [
         update(config, learner, batch, world.share(parts), each, world)
         for parts in minibatches(config, trajectory, done)
     ]
-    return BatchStats(trajectory.log_count, labels, rewards, trajectory.lengths - 1, updates)
+    moves = trajectory.lengths - 1
+    return BatchStats(trajectory.log_count, labels, rewards, paid, moves, updates)
 
 
 # --- reward ---
@@ -106,6 +109,14 @@ def final_rewards(config: CountingConfig, log_count: Tensor, labels: Tensor) -> 
     reward_fn = config.reward_fn(validate=False)
     rewards = reward_fn(log_count, labels, torch.from_numpy(log_prior).to(log_count))
     return rewards / reward_unit(config.reward_unit, reward_fn, log_prior)
+
+
+def with_bonus(config: CountingConfig, rewards: Tensor, head_log_counts: Tensor) -> Tensor:
+    """Rewards (n,) and, where there is a bonus, that for how much heads (heads, n, 7) disagree."""
+    if not config.has_bonus:
+        return rewards
+    gaps = disagreement(head_log_counts, config.bonus_kind, validate=False)
+    return rewards + config.bonus_weight * gaps
 
 
 def ppo_batch(
@@ -199,12 +210,12 @@ def actor_critic_loss(
 def count_loss(
     config: CountingConfig, model: Model, states: Tensor, batch: PPOBatch, part: MinibatchPart
 ) -> Tensor:
-    """Cross-entropy of the count head, as the setting ``supervision`` says."""
+    """Cross-entropy of the count heads, as the setting ``supervision`` says."""
     labels, lengths = batch.labels[part.chosen], batch.trajectory.lengths[part.chosen]
     if config.supervision == "last":  # no other step need be looked at
         states = at_last_step(states, lengths)[None]
-    return discriminator_loss(
-        model.log_count(states), labels, lengths, config.supervision,
+    return heads_loss(
+        model.head_log_counts(states), labels, lengths, config.supervision,
         episode_share=part.episode_share, step_share=part.view_share,
     )  # fmt: skip
 

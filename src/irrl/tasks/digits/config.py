@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from irrl.errors import UserError
-from irrl.runs.config import Config, setting
+from irrl.runs.config import setting
+from irrl.tasks.ensemble import EnsembleConfig
 
 MODELS = ("ram", "dt-ram")
 SUPERVISIONS = ("last", "all")
@@ -22,7 +23,7 @@ MOST_PIXELS = 2**35
 
 
 @dataclass(frozen=True)
-class RamConfig(Config):
+class RamConfig(EnsembleConfig):
     """Hard attention: a recurrent model looks at a cluttered canvas through small glimpses."""
 
     task: ClassVar[str] = "digits"
@@ -87,7 +88,7 @@ class RamConfig(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.require_single_reward()
+        self.settle_ensemble()
         self.require_known(model=MODELS, supervision=SUPERVISIONS, placement=PLACEMENTS)
         self.require(
             "glimpses glimpse_size scales glimpse_width width locator_width epochs batch_size "
@@ -116,6 +117,7 @@ class RamConfig(Config):
         check_reach(self.canvas_size, self.glimpse_size, self.scales)
         if self.oracle == "":
             raise UserError("oracle must be the folder of a run, got nothing")
+        self.require_no_oracle(self.oracle)
         if self.leak_reward_gradient and self.oracle:
             raise UserError("leak-reward-gradient excludes oracle: an oracle is frozen")
         if self.leak_reward_gradient and self.reward_fn().shape is None:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
+from irrl.nn.heads import head_log_probs, mixture
 from irrl.tasks.digits.config import RamConfig
 from irrl.tasks.digits.data import CLASSES
 from irrl.tasks.digits.manual_backward import (
@@ -138,7 +138,12 @@ class Discriminator(nn.Module):
         return self.replay(cache, which)
 
     def log_probs(self, states: Tensor) -> Tensor:
-        return functional.log_softmax(self.classifier(states), dim=-1)
+        """Of all heads together, (..., classes)."""
+        return mixture(self.head_log_probs(states))
+
+    def head_log_probs(self, states: Tensor) -> Tensor:
+        """(heads, ..., classes)."""
+        return head_log_probs(self.classifier, states, self.config.heads)
 
     def weights(self) -> list[Tensor]:
         """Weight and bias of each of the layers."""
@@ -155,7 +160,7 @@ class RecurrentDiscriminator(Discriminator):
         super().__init__(config, places)
         self.glimpse_network = GlimpseNetwork(config, places.features)
         self.core = CoreNetwork(config.width, self.gates)
-        self.classifier = nn.Linear(config.width, CLASSES)
+        self.classifier = nn.Linear(config.width, config.heads * CLASSES)
 
     def inner_sizes(self) -> tuple[int, ...]:
         return self.glimpse_network.combine.in_features, self.config.width

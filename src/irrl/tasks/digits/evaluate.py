@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from irrl.diagnostics import discriminator_health
+from irrl.nn.heads import mean_disagreement
 from irrl.nn.models import device_to_look
 from irrl.nn.parallel import Map, parts_in_parallel
 from irrl.runs.checkpoint import Checkpoint
@@ -48,20 +49,24 @@ def evaluate_on(
     every evaluation of a run. Changes nothing.
     """
 
-    def look_at(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def look_at(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         part = canvases.part(start, start + CHUNK)
         trajectory, log_q = play_without_chance(config, discriminator, policy, part, start)
         log_probs, lengths = trajectory.last(log_q).cpu(), trajectory.lengths.cpu()
-        return log_probs.numpy(), lengths.numpy(), share_on_digit(config, trajectory, part.corners)
+        on_digit = share_on_digit(config, trajectory, part.corners)
+        with torch.no_grad():
+            heads = discriminator.head_log_probs(trajectory.last(trajectory.cache.states))
+        return log_probs.numpy(), lengths.numpy(), on_digit, heads.movedim(0, -2).cpu().numpy()
 
     found = each(look_at, range(0, len(canvases.labels), CHUNK))
-    log_probs, lengths, on_digit = (np.concatenate(x) for x in zip(*found, strict=True))
+    log_probs, lengths, on_digit, heads = (np.concatenate(x) for x in zip(*found, strict=True))
     health = discriminator_health(log_probs, canvases.labels, config.reward_fn(validate=False))
     return {
         "accuracy_percent": health.pop("discriminator_accuracy_percent"),
         "glimpses": float(lengths.mean()),
         "share_on_digit": float(on_digit.mean()),
         **health,
+        **mean_disagreement(torch.from_numpy(heads).movedim(-2, 0)),
     }
 
 

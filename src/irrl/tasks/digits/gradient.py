@@ -69,6 +69,8 @@ def measure_gradient(
     config = run.config
     if oracle_folder is None:
         raise UserError("digits need an oracle: give --oracle RUN, a converged run")
+    if config.has_bonus:
+        raise UserError("this run has a bonus: its policy's gradient is not that of a reward alone")
     open_oracle(oracle_folder, config, CANVASES_ALIKE)
     device = device_to_look(config.device)
     oracle = read_oracle(oracle_folder, config, device)

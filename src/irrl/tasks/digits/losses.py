@@ -7,6 +7,7 @@ import torch
 from array_api_compat import array_namespace
 from torch import Tensor
 
+from irrl.ensembles import disagreement
 from irrl.losses import baseline_loss, entropy, label_nll, normalise_advantage, reinforce_loss
 from irrl.returns import lambda_returns, potential_differences
 from irrl.tasks.digits.data import CLASSES
@@ -49,9 +50,26 @@ def reward_potential(config: DigitsConfig, log_probs: Tensor, labels: Tensor) ->
     else:
         rewards = config.reward_fn(validate=False)(log_probs, labels.expand(steps, -1))
     rewards = rewards / reward_unit(config.reward_unit, config.reward_fn(), CLASSES)
+    return discounted(config, rewards)
+
+
+def with_bonus(config: DigitsConfig, potential: Tensor, head_log_probs: Tensor) -> Tensor:
+    """A potential (steps, batch) and, where there is a bonus, that of heads (heads, ..., classes).
+
+    The bonus is a potential, too: paid at the end, or as what each glimpse adds. It has no
+    gradient.
+    """
+    if not config.has_bonus:
+        return potential
+    gaps = disagreement(head_log_probs, config.bonus_kind, validate=False)
+    return potential + discounted(config, config.bonus_weight * gaps)
+
+
+def discounted(config: DigitsConfig, rewards: Tensor) -> Tensor:
+    """What the glimpses of dt-ram leave of rewards (steps, batch)."""
     if not config.stops:
         return rewards
-    glimpses = torch.arange(1, steps + 1, device=rewards.device)[:, None]
+    glimpses = torch.arange(1, len(rewards) + 1, device=rewards.device)[:, None]
     return rewards * config.step_discount**glimpses
 
 

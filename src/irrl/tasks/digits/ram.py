@@ -13,6 +13,8 @@ from array_api_compat import array_namespace
 from torch import Tensor, nn
 from torch.nn import functional
 
+from irrl.ensembles import disagreement
+from irrl.nn.heads import head_log_probs, mixture
 from irrl.tasks.digits.chance import RandomNumbers
 from irrl.tasks.digits.config import RamConfig
 from irrl.tasks.digits.data import CLASSES
@@ -73,14 +75,15 @@ class RamDiscriminator(nn.Module):
         super().__init__()
         self.glimpse_network = GlimpseNetwork(config)
         self.core = CoreNetwork(config.width)
-        self.classifier = nn.Linear(config.width, CLASSES)
+        self.heads = config.heads
+        self.classifier = nn.Linear(config.width, config.heads * CLASSES)
 
     def forward(self, glimpse: Tensor, location: Tensor, state: Tensor) -> Tensor:
         """The state of the core after a glimpse."""
         return self.core(self.glimpse_network(glimpse, location), state)
 
-    def log_probs(self, states: Tensor) -> Tensor:
-        return functional.log_softmax(self.classifier(states), dim=-1)
+    def head_log_probs(self, states: Tensor) -> Tensor:
+        return head_log_probs(self.classifier, states, self.heads)
 
 
 class RamPolicy(nn.Module):
@@ -97,11 +100,16 @@ class Episodes(NamedTuple):
 
     locations: Tensor  # (glimpses, batch, 2)
     states: Tensor  # (glimpses, batch, width)
-    log_probs: Tensor  # (glimpses, batch, classes)
+    head_log_probs: Tensor  # (heads, glimpses, batch, classes)
     action_log_probs: Tensor  # (actions, batch)
     expected: Tensor  # (actions, batch): by the baseline
     taken: Tensor  # (actions, batch): whether the episode still ran
     lengths: Tensor  # (batch): glimpses until the episode ended
+
+    @property
+    def log_probs(self) -> Tensor:
+        """(glimpses, batch, classes): of all heads together."""
+        return mixture(self.head_log_probs)
 
 
 def run_episodes(
@@ -136,7 +144,7 @@ def run_episodes(
     return Episodes(
         torch.stack(locations),
         all_states,
-        discriminator.log_probs(all_states),
+        discriminator.head_log_probs(all_states),
         log_prob,
         expected,
         taken,
@@ -151,6 +159,9 @@ def ram_loss(config: RamConfig, episodes: Episodes, labels: Tensor) -> tuple[Ten
     log_q_end = log_q[episodes.lengths - 1, everyone]
 
     reward = _reward(config, episodes.log_probs[episodes.lengths - 1, everyone], labels, log_q_end)
+    if config.has_bonus:
+        heads = episodes.head_log_probs[:, episodes.lengths - 1, everyone]
+        reward = reward + config.bonus_weight * disagreement(heads, config.bonus_kind)
     if config.stops:
         reward = reward * config.step_discount**episodes.lengths
     count = episodes.taken.sum()
@@ -159,10 +170,11 @@ def ram_loss(config: RamConfig, episodes: Episodes, labels: Tensor) -> tuple[Ten
     baseline = (episodes.expected - reward).square()[episodes.taken].sum() / count
     policy_loss = baseline + config.policy_coef * reinforce
 
-    discriminator_loss = -log_q_end.mean()
+    of_heads = episodes.head_log_probs[:, :, everyone, labels]
+    discriminator_loss = -of_heads[:, episodes.lengths - 1, everyone].mean()
     if config.supervision == "all":
         seen = torch.arange(len(log_q))[:, None] < episodes.lengths
-        discriminator_loss = discriminator_loss - log_q[seen].mean()
+        discriminator_loss = discriminator_loss - of_heads[:, seen].mean()
     return policy_loss, discriminator_loss
 
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from irrl.diagnostics import discriminator_health, require_finite
-from irrl.losses import discriminator_loss
 from irrl.nn.distributed import ALONE, World, current_world
+from irrl.nn.heads import heads_loss, mixture
 from irrl.nn.models import choose_device
 from irrl.nn.parallel import Map, part_edges, parts_in_parallel, set_gradients
 from irrl.runs.checkpoint import Checkpoint
@@ -42,6 +42,7 @@ from irrl.tasks.digits.losses import (
     oracle_log_probs,
     policy_loss,
     reward_potential,
+    with_bonus,
 )
 from irrl.tasks.digits.mnist import Digits, read_mnist, require_mnist
 from irrl.tasks.digits.rollout import rollout
@@ -57,10 +58,11 @@ class BatchPart(NamedTuple):
 
 
 class EpisodeEnds(NamedTuple):
-    """How some episodes ended: posteriors after the last glimpse, rewards, numbers of glimpses."""
+    """How some episodes ended: posteriors after the last glimpse, pay, numbers of glimpses."""
 
     log_probs: Tensor
-    rewards: Tensor
+    rewards: Tensor  # without the bonus
+    paid: Tensor  # with it
     lengths: Tensor
 
 
@@ -82,19 +84,21 @@ def learn_part(
 
     # reward = shape(log q(y | trajectory), log p(y))
     states = discriminator.states(trajectory.cache, classified_glimpses(config))
-    log_probs = discriminator.log_probs(states)
+    heads = discriminator.head_log_probs(states)
+    log_probs = mixture(heads)
     judgement = log_probs if oracle is None else oracle_log_probs(config, oracle, trajectory)
     potential = reward_potential(config, judgement, labels)
+    paid = with_bonus(config, potential, heads)
 
     # policy <- trajectory, reward
-    loss = policy_loss(config, policy, trajectory, potential, epoch)
+    loss = policy_loss(config, policy, trajectory, paid, epoch)
 
     # discriminator <- trajectory, label
-    loss = loss + discriminator_loss(log_probs, labels, trajectory.lengths, config.supervision)
+    loss = loss + heads_loss(heads, labels, trajectory.lengths, config.supervision)
 
     gradients = torch.autograd.grad(share * loss, learner.parameters(), materialize_grads=True)
-    ends = (trajectory.last(log_probs.detach()), trajectory.last(potential.detach()))
-    return gradients, EpisodeEnds(*ends, trajectory.lengths)
+    ends = (trajectory.last(x.detach()) for x in (log_probs, potential, paid))
+    return gradients, EpisodeEnds(*(*ends, trajectory.lengths))
 
 
 def learn_batch(
@@ -236,13 +240,14 @@ def training_metrics(
     config: DigitsConfig, epoch: int, ends: Sequence[EpisodeEnds], labels: Tensor
 ) -> dict[str, float]:
     """Of all episodes of an epoch, in their order."""
-    log_probs, rewards, lengths = (torch.cat(tensors) for tensors in zip(*ends, strict=True))
+    log_probs, rewards, paid, lengths = (torch.cat(each) for each in zip(*ends, strict=True))
     require_finite(epoch + 1, log_probs)
     return {
         "glimpses": lengths.float().mean().item(),
         **discriminator_health(log_probs, labels, config.reward_fn()),
         "reward_mean": rewards.mean().item(),  # by an oracle, if there is one
         "reward_std": rewards.std(correction=0).item(),
+        **({"bonus_mean": (paid - rewards).mean().item()} if config.has_bonus else {}),
     }
 
 

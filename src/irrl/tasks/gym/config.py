@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from irrl.density_rewards import DENSITY_REWARDS
+from irrl.ensembles import KINDS
 from irrl.errors import UserError, shown
 from irrl.runs.config import SCHEDULES, Config, setting
 from irrl.runs.reading import parse_json
@@ -37,6 +38,7 @@ OF_REWARD_MODEL = {
     "ensemble_size": "ensemble",
     "bonus_weight": "bonus",
     "bonus": "bonus_for",
+    "bonus_kind": "bonus_kind",
     "bucket": "bucket",
     "discriminator_width": "width",
     "discriminator_core": "core",
@@ -135,6 +137,7 @@ class GymConfig(Config):
         "what a bonus is for: disagreement of an ensemble, or visits (one over the root of those "
         "to the final state)",
     )
+    bonus_kind: str = setting("log", "the score whose disagreement is paid: log or quadratic")
     bonus_weight: float = setting(0.0, "weight of the bonus")
     bucket: float | None = setting(
         None, "side of the buckets of visits; a tenth of the range of bounded numbers if left open"
@@ -209,6 +212,7 @@ class GymConfig(Config):
         self.require_known(
             mode=MODES, agent=AGENTS, pay=PAYMENTS, observe=OBSERVED, schedule=SCHEDULES,
             bonus=BONUSES, density=DENSITIES, reward_unit=REWARD_UNITS, engine=tuple(ENGINES),
+            bonus_kind=KINDS,
         )  # fmt: skip
         require_engine(self, ENGINES[self.engine])
         require_label_settings(self)

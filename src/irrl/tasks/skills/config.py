@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from irrl.ensembles import KINDS
 from irrl.errors import UserError
 from irrl.rewards import DISDAIN_BONUS_WEIGHT
 from irrl.runs.config import Config, setting
@@ -63,10 +64,20 @@ class SkillsConfig(Config):
         "exploration bonus: none, disagreement (of an ensemble, DISDAIN) or visits (one over the "
         "root of the visits to the final cell); disagreement for disdain, else none if left open",
     )
+    bonus_kind: str = setting(
+        "log",
+        "the score whose disagreement is paid: log (mutual information of code and discriminator, "
+        "DISDAIN) or quadratic (the sum over codes of the discriminators' variance)",
+    )
     bonus_weight: float | None = setting(
         None,
         "weight of the bonus; 20 for disagreement, 100 for visits if left open; with optimism, in "
         "units of the largest reward, 4 and 20",
+    )
+    bonus_initial_value: float | None = setting(
+        None,
+        "the Q table of the bonus starts uniform in [0, this), whatever the unit; as the other "
+        "table does if left open. Times the weight it is optimism by itself: 0 leaves the bonus",
     )
     evaluate_every: int = setting(16_000, "iterations between two rows of metrics.jsonl")
     checkpoint_every: int = setting(160_000, "iterations between two checkpoints")
@@ -76,7 +87,7 @@ class SkillsConfig(Config):
         needs_ensemble = self.reward_fn().needs_ensemble
         self.fill("discriminator_learning_rate", self.learning_rate)
         self.fill("bonus", "disagreement" if needs_ensemble else "none")
-        self.require_known(bonus=tuple(BONUS_WEIGHTS))
+        self.require_known(bonus=tuple(BONUS_WEIGHTS), bonus_kind=KINDS)
         if self.optimism is None:
             self.fill("initial_value", AUTHORS_INITIAL_VALUE)
         elif self.initial_value is not None:
@@ -91,7 +102,8 @@ class SkillsConfig(Config):
             "at least 1",
         )
         self.require(
-            "seed learning_rate discriminator_learning_rate bonus_weight initial_value optimism",
+            "seed learning_rate discriminator_learning_rate bonus_weight bonus_initial_value "
+            "initial_value optimism",
             lambda v: v is None or v >= 0,
             "zero or positive",
         )
@@ -102,8 +114,17 @@ class SkillsConfig(Config):
             raise UserError(f"reward {self.reward} goes with the bonus disagreement")
         if self.bonus == "disagreement" and self.ensemble_size == 1:
             raise UserError("the bonus disagreement needs an ensemble-size of 2 or more")
+        if self.bonus_kind != "log" and (self.bonus != "disagreement" or needs_ensemble):
+            raise UserError(
+                f"bonus-kind {self.bonus_kind} needs the bonus disagreement, and another reward "
+                "than disdain, whose own is log"
+            )
         if self.bonus == "none" and self.bonus_weight:
             raise UserError("bonus-weight needs a bonus: set bonus to disagreement or visits")
+        if self.bonus == "none" and self.bonus_initial_value is not None:
+            raise UserError(
+                "bonus-initial-value needs a bonus: set bonus to disagreement or visits"
+            )
         try:
             object.__setattr__(self, "map", map_text(self.map))
             cells = len(read_map(self.map).cells)

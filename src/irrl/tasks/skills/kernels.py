@@ -68,6 +68,26 @@ def ensemble_mean(log_q, posterior, cell, log_mean, terms):
 
 
 @njit(cache=True, forceinline=True)
+def quadratic_gap(posterior, cell, terms):
+    """The same disagreement for the quadratic score: the sum over codes of the members' variance.
+
+    ``terms`` is room for a row, of shape (1, 1, codes).
+    """
+    members, _, codes = posterior.shape
+    share = f32(1.0) / f32(members)
+    for k in range(codes):
+        mean = f32(0.0)
+        for member in range(members):
+            mean += share * posterior[member, cell, k]
+        squares = f32(0.0)
+        for member in range(members):
+            apart = posterior[member, cell, k] - mean
+            squares += apart * apart
+        terms[0, 0, k] = squares
+    return share * sum_lanes(terms, 0, 0)
+
+
+@njit(cache=True, forceinline=True)
 def discriminator_step(log_q, posterior, member, cell, label, step, visits):
     """Descend the cross-entropy: logits -= step * (visits * posterior - one for the label).
 

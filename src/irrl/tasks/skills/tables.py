@@ -78,6 +78,8 @@ def initial_values(config: SkillsConfig) -> np.ndarray:
         ends = [config.initial_value] * 2
     else:
         ends = [config.optimism * reward_unit(config), config.optimism * LARGEST_BONUS]
+    if config.bonus_initial_value is not None:
+        ends[1] = config.bonus_initial_value
     return np.array(ends[: len(bonus_weights(config))])
 
 

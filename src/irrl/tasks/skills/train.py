@@ -31,6 +31,7 @@ from irrl.tasks.skills.kernels import (
     greedy_moves,
     normalise,
     q_lambda_errors,
+    quadratic_gap,
     refresh_greedy,
     rollout,
     step_q,
@@ -48,6 +49,7 @@ from irrl.tasks.skills.tables import (
 f32 = np.float32
 BLOCK = 1_000  # iterations whose random numbers are sampled together
 STEPS_AT_ONCE = 20_000_000  # that the compiled loop takes in about a second
+LOG_GAP, QUADRATIC_GAP, VISITS = range(3)  # what is paid into the bonus table, if there is one
 
 _row = types.float32[::1]
 _table = types.float32[:, :, ::1]
@@ -61,7 +63,7 @@ def _compile_loop(kernels_digest: str) -> Callable:
     # makes it look at kernels.py and arithmetic.py as well.
     @njit(
         types.void(
-            _table, _table, types.int64[::1], _row, types.boolean, _cells, types.uint32, _moves,
+            _table, _table, types.int64[::1], _row, types.int64, _cells, types.uint32, _moves,
             types.int64, types.int64,
             types.int64[::1], _cells, types.int64, types.float32, types.float32, types.float32,
             types.float32, types.float32, _RewardFunction,
@@ -69,7 +71,7 @@ def _compile_loop(kernels_digest: str) -> Callable:
         cache=True,
     )  # fmt: skip
     def learn(
-        q, log_q, visits, weights, visit_bonus, next_cell, start, labels, first, last,
+        q, log_q, visits, weights, bonus_is, next_cell, start, labels, first, last,
         explore_at, explore_action, horizon, discount, lambda_, policy_step,
         posterior_step, log_p, reward_fn,
     ):  # fmt: skip
@@ -113,7 +115,9 @@ def _compile_loop(kernels_digest: str) -> Callable:
                         normalise(log_q, posterior, e, cell)
                     if members > 1:
                         bonus[cell] = ensemble_mean(log_q, posterior, cell, log_mean, terms)
-                    if visit_bonus:
+                    if bonus_is == QUADRATIC_GAP:
+                        bonus[cell] = quadratic_gap(posterior, cell, terms)
+                    if bonus_is == VISITS:
                         bonus[cell] = f32(1.0 / math.sqrt(visits[cell]))
                 log_q_cell = log_q[0, cell] if members == 1 else log_mean[cell]
                 skill_reward = reward_fn(log_q_cell, y, log_p)
@@ -266,12 +270,19 @@ def learn_block(learner: Learner, samples: Samples, first: int, last: int) -> No
     at_once = max(1, STEPS_AT_ONCE // (config.batch_size * config.horizon))
     for begin in range(first, last, at_once):
         _learn(
-            *learner.tables, bonus_weights(config), config.bonus == "visits", room_map.next_cell,
+            *learner.tables, bonus_weights(config), what_bonus_is(config), room_map.next_cell,
             np.uint32(room_map.start), samples.labels, begin, min(begin + at_once, last),
             samples.explore_at, samples.explore_action, config.horizon, f32(config.discount),
             f32(config.lambda_), f32(policy_step(config)), f32(posterior_step(config)),
             f32(-arithmetic.log(config.codes)), learner.reward_fn,
         )  # fmt: skip
+
+
+def what_bonus_is(config: SkillsConfig) -> int:
+    """The bonus as the compiled loop is told of it."""
+    if config.bonus == "visits":
+        return VISITS
+    return QUADRATIC_GAP if config.bonus_kind == "quadratic" else LOG_GAP
 
 
 def policy_step(config: SkillsConfig) -> float:

@@ -107,7 +107,7 @@ class MapDiscriminator(Discriminator):
         self.object_centred = config.object_centred
         self.what = nn.Linear(config.pixels, units)
         self.read = nn.Linear(2 * units, config.width)
-        self.classifier = nn.Linear(config.width, CLASSES)
+        self.classifier = nn.Linear(config.width, config.heads * CLASSES)
 
     def inner_sizes(self) -> tuple[int, ...]:
         """Of units, phases here, map, phases of the centre, and the map as seen from there."""
