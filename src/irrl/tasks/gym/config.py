@@ -21,7 +21,7 @@ ENGINES = {"sb3": (*ON_POLICY, *OFF_POLICY), "rllib": OF_RLLIB}
 AGENTS = tuple(dict.fromkeys((*ENGINES["sb3"], *ENGINES["rllib"])))
 JUDGES = ("trajectory", "state", "final")
 PAYMENTS = ("end", "differences", "steps", "environment")
-OBSERVED = ("raw", "inputs", "belief")
+OBSERVED = ("raw", "standardised", "inputs", "belief")
 BONUSES = ("disagreement", "visits")
 DENSITIES = ("normal", "bins")
 WIDEST, DEEPEST = 65_536, 64
@@ -175,7 +175,8 @@ class GymConfig(Config):
     envs: int = setting(64, "environments side by side")
     observe: str = setting(
         "raw",
-        "what the policy sees: raw, the discriminator's normalised inputs, or these and its belief",
+        "what the policy sees: raw; standardised; the discriminator's normalised inputs; or these "
+        "and its belief",
     )
     widths: str = setting(
         "128,128", "units of the policy's layers, and of the values'; the first also of an LSTM"
@@ -191,6 +192,9 @@ class GymConfig(Config):
     entropy_coef: float = setting(0.0, "weight of the entropy (not dqn, td3; 0 for sac: automatic)")
     log_std: float = setting(
         -0.5, "first logarithm of the std of continuous actions (not sac, td3)"
+    )
+    action_gain: float | None = setting(
+        None, "first scale of the policy's last layer (0.01); at 1, codes act apart from the start"
     )
     buffer_size: int = setting(100_000, "transitions of a replay buffer")
     learning_starts: int = setting(5_000, "steps before an agent with a replay buffer learns")
@@ -236,7 +240,7 @@ class GymConfig(Config):
         self.require("labels", lambda v: v is None or v >= fewest, f"at least {fewest}")
         self.require("bins", lambda v: v >= 2, "at least 2")
         self.require("max_episode_steps", lambda v: v is None or v >= 1, "at least 1")
-        self.require("bucket", lambda v: v is None or v > 0, "positive")
+        self.require("bucket action_gain", lambda v: v is None or v > 0, "positive")
         self.require("learning_rate discriminator_learning_rate", lambda v: v > 0, "positive")
         self.require("discount lambda_ clip_range", lambda v: 0 <= v <= 1, "between 0 and 1")
         self.require("held_out", lambda v: 0 <= v < 1, "at least 0 and below 1")

@@ -238,3 +238,8 @@ def make_together(config: GymConfig, count: int) -> VectorEnv:
 def label_path(config: GymConfig, described: Described) -> str:
     """Where the infos of environments side by side have the label."""
     return "label" if described.asks or config.mode == "skills" else config.label
+
+
+def shown_by_envs(config: GymConfig) -> str:
+    """What environments show: standardising is the policy's own."""
+    return "raw" if config.observe == "standardised" else config.observe
