@@ -137,8 +137,8 @@ def test_a_policy_that_diverged_is_told_in_one_line(tmp_path):
 def test_codes_act_apart_from_the_start_where_the_last_layer_is_large():
     def apart(**settings):
         learner = prepare(make_config("gym", "smoke", **settings), None)
-        learner.envs.reset()
-        seen = {"observation": np.zeros((4, 2), np.float32), "code": np.eye(4, dtype=np.float32)}
+        shape = learner.envs.observation_space["observation"].shape
+        seen = {"observation": np.zeros((4, *shape), np.float32), "code": np.eye(4)}
         actions, _ = learner.agent.predict(seen, deterministic=True)
         return np.ptp(actions, axis=0).max()
 
