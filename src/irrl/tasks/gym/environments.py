@@ -15,6 +15,7 @@ from irrl.densities import Uniform
 from irrl.envs.last_action import LastAction
 from irrl.envs.maze import Maze
 from irrl.envs.maze_map import MazeMap
+from irrl.envs.mujoco_warnings import tell_once
 from irrl.envs.perceive import ACTION, PREDICTION, perceive
 from irrl.envs.skills import OBSERVATION, Skills
 from irrl.envs.skills_vector import SkillsVector
@@ -48,6 +49,8 @@ def make_one(config: GymConfig, **options: Any) -> gymnasium.Env:
         return gymnasium.make(config.env, disable_env_checker=True, **given)
     except Exception as error:  # whatever somebody's environment does when it is made
         raise _cannot_be_made(config, error) from None
+    finally:
+        tell_once()  # from the second environment on, which is one of many
 
 
 def _cannot_be_made(config: GymConfig, error: Exception) -> UserError:
