@@ -156,7 +156,11 @@ def keep_study(name: str, study: Study) -> None:
 def irrl(*arguments: str) -> str:
     print("irrl", *arguments, flush=True)
     command = [sys.executable, "-m", "irrl", *arguments]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "evidence")}  # for by_hand, an environment
+    paths = [
+        str(ROOT / "evidence"),
+        os.environ.get("PYTHONPATH", ""),
+    ]  # for by_hand, an environment
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=env)
     print(done.stdout, flush=True)
     return done.stdout
