@@ -114,9 +114,10 @@ GYM_STUDIES = {
     "gym-half-cheetah": (
         "Skills of MuJoCo's HalfCheetah, 8 codes",
         "The preset `half-cheetah`: told by where an episode ends along the track, after 25 "
-        "actions of a fifth of a second. Bonus and reward are in units of the largest reward, so that both "
-        "rewards have the same share of bonus. Deterministic policies; buckets of a metre that one "
-        "episode of each skill touches, and how far from the start these episodes end in the mean.",
+        "actions of a fifth of a second. Bonus and reward are in units of the largest reward, so "
+        "that both rewards have the same share of bonus. Deterministic policies; buckets of a "
+        "metre that one episode of each skill touches, and how far from the start these episodes "
+        "end in the mean.",
         f"{CHEETAH} --rewards clipped-linear,clipped-log --seeds 3",
         0.2,
     ),
