@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from beside import estimate_of
+from gym_tables import half_cheetah_table
 from readme import fill
 from studies import RESULTS, ROOT
 from study import Study
@@ -145,7 +146,8 @@ def random_coverage(maze: str, episodes: int, seed: int) -> int:
 def page_text(page: str) -> str:
     """The page with tables of what is kept."""
     block = f"{random_table()}\n{studies_table()}\n{commands_text()}\n"
-    return fill(fill(page, "mazes", block), "upside", upside_table())
+    page = fill(fill(page, "mazes", block), "upside", upside_table())
+    return fill(page, "half-cheetah", half_cheetah_table())
 
 
 def random_table() -> str:

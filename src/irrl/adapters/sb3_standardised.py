@@ -37,6 +37,11 @@ class Standardised(BaseFeaturesExtractor):
 
     Args:
         observation_space: numbers and categories, or a dictionary of these; no images.
+
+    Example:
+        >>> extractor = Standardised(spaces.Box(-1.0, 1.0, (3,)))
+        >>> extractor(torch.ones(2, 3)).shape
+        torch.Size([2, 3])
     """
 
     def __init__(self, observation_space: spaces.Space[Any]) -> None:
@@ -71,7 +76,17 @@ def standardised() -> dict[str, Any]:
 
 @torch.no_grad()
 def take_in(agent: OnPolicyAlgorithm) -> None:
-    """Let the policy go by what it saw in the last rollout, too. To be called after its update."""
+    """Let the policy go by what it saw in the last rollout, too. To be called after its update.
+
+    Args:
+        agent: one whose policy was made with `standardised`.
+
+    Example:
+        >>> from stable_baselines3 import A2C
+        >>> agent = A2C("MlpPolicy", "Pendulum-v1", policy_kwargs=standardised())
+        >>> _ = agent.learn(5)
+        >>> take_in(agent)
+    """
     extractor, space = agent.policy.features_extractor, agent.observation_space
     assert isinstance(extractor, Standardised)
     seen = agent.rollout_buffer.observations
