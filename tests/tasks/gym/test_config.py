@@ -37,6 +37,7 @@ def test_every_setting_of_the_reward_model_that_matters_has_a_flag():
         ({"agent": "td3", "action_gain": 1.0}, "action-gain is for agents that collect rollouts"),
         ({"action_gain": 0.0}, "action-gain must be positive"),
         ({"engine": "rllib", "action_gain": 1.0}, "action-gain is for --engine sb3"),
+        ({"repeat": 0}, "repeat must be at least 1"),
         ({"codes": 1}, "codes must be at least 2"),
         ({"labels": 1}, "labels must be at least 2"),
         ({"env_options": "horizon=8"}, "env-options must be JSON"),

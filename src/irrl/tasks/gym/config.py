@@ -9,49 +9,21 @@ from irrl.errors import UserError, shown
 from irrl.runs.config import SCHEDULES, Config, setting
 from irrl.runs.reading import parse_json
 from irrl.tasks.gym.checks import require_engine, require_label_settings
+from irrl.tasks.gym.names import (
+    AGENTS,
+    BONUSES,
+    DEEPEST,
+    DENSITIES,
+    ENGINES,
+    JUDGES,
+    MODES,
+    OBSERVED,
+    OF_REWARD_MODEL,
+    OFF_POLICY,
+    PAYMENTS,
+    WIDEST,
+)
 from irrl.units import REWARD_UNITS
-
-MODES = ("labels", "skills", "regression")
-ON_POLICY = ("ppo", "a2c", "recurrent-ppo")
-OFF_POLICY = ("dqn", "sac", "td3")
-OF_RLLIB = ("ppo", "recurrent-ppo", "appo", "recurrent-appo")
-ENGINES = {"sb3": (*ON_POLICY, *OFF_POLICY), "rllib": OF_RLLIB}
-"""Which agents each has."""
-
-AGENTS = tuple(dict.fromkeys((*ENGINES["sb3"], *ENGINES["rllib"])))
-JUDGES = ("trajectory", "state", "final")
-PAYMENTS = ("end", "differences", "steps", "environment")
-OBSERVED = ("raw", "standardised", "inputs", "belief")
-BONUSES = ("disagreement", "visits")
-DENSITIES = ("normal", "bins")
-WIDEST, DEEPEST = 65_536, 64
-"""Units of a layer, and layers, at most."""
-OF_REWARD_MODEL = {
-    "mode": "mode",
-    "judge": "judge",
-    "pay": "pay",
-    "reward": "reward",
-    "reward_unit": "reward_unit",
-    "epsilon": "epsilon",
-    "prior": "prior",
-    "ensemble_size": "ensemble",
-    "bonus_weight": "bonus",
-    "bonus": "bonus_for",
-    "bucket": "bucket",
-    "discriminator_width": "width",
-    "discriminator_core": "core",
-    "pixels": "pixels",
-    "frequencies": "frequencies",
-    "discriminator_learning_rate": "learning_rate",
-    "discriminator_batch_size": "batch_size",
-    "samples_per_episode": "samples_per_episode",
-    "store": "store",
-    "held_out": "held_out",
-    "warm_up": "warm_up",
-    "varying_length": "varying_length",
-    "seed": "seed",
-}
-"""Settings here, and what the reward model calls them."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +40,7 @@ class GymConfig(Config):
         "bins": 65_536,
         "env_runners": 65_536,
         "envs": 65_536,
+        "repeat": 10**6,
         "rollout": 10**6,
         "batch_size": 10**7,
         "buffer_size": 10**8,
@@ -85,6 +58,7 @@ class GymConfig(Config):
     env: str = setting("irrl/PointMass-v0", "id of the environment, or module:id to import it")
     env_options: str = setting("{}", "options of the environment, as JSON")
     max_episode_steps: int | None = setting(None, "steps after which an episode is cut")
+    repeat: int = setting(1, "steps of the environment for which each action is taken")
     mode: str = setting(
         "skills",
         "skills: a code is drawn for each episode; labels: the environment has one in its info; "
@@ -224,9 +198,9 @@ class GymConfig(Config):
         self.fill("discriminator_batch_size", self._by_mode(128, 256))
         self.fill("store", self._by_mode(50_000, 2_048))
         self.require(
-            "steps envs batch_size rollout n_epochs buffer_size gradient_steps evaluate_episodes "
-            "env_runners evaluate_every checkpoint_every ensemble_size discriminator_width store "
-            "discriminator_batch_size samples_per_episode",
+            "steps envs repeat batch_size rollout n_epochs buffer_size gradient_steps env_runners "
+            "evaluate_episodes evaluate_every checkpoint_every ensemble_size discriminator_width "
+            "discriminator_batch_size samples_per_episode store",
             lambda v: v >= 1,
             "at least 1",
         )

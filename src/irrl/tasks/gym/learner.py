@@ -34,8 +34,8 @@ KEPT = 2  # checkpoints: each holds all episodes that the discriminator learns f
 PROBED = 64  # steps
 
 SEEN_ALIKE = (
-    "env", "env_options", "mode", "codes", "labels", "sees", "judge", "label_low", "label_high",
-    "label_moves", "density", "bins", "last_action",
+    "env", "env_options", "repeat", "mode", "codes", "labels", "sees", "judge", "label_low",
+    "label_high", "label_moves", "density", "bins", "last_action",
 )  # fmt: skip
 """Settings in which an oracle must agree."""
 
