@@ -218,6 +218,7 @@ def plot_paths(axes: Axes, walks: Sequence[Walk], steps: int | None = None) -> N
     axes.set_ylim(low[1] - margin[1], high[1] + margin[1])
     if walks[0].over_time:
         axes.set_xlabel("actions", fontsize=7)
+        axes.set_ylabel("place", fontsize=7)
     else:
         axes.set_aspect("equal", adjustable="box")
     axes.tick_params(labelsize=6)
