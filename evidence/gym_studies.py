@@ -3,6 +3,11 @@
 FIVE = "clipped-linear,clipped-log,linear,log,accuracy"
 PERCEPTION = "gym --preset perception"
 LOCALISATION = "gym --preset localisation"
+CHEETAH = "gym --preset half-cheetah"
+DIAYN = (
+    "--rewards log --reward-unit absolute --judge state --pay steps --bonus-weight 0 "
+    "--discount 0.99"
+)
 SHORT = "--steps 32000 --evaluate-every 32000 --evaluate-episodes 128"
 
 # Name -> title, what it is, flags of `irrl compare`, hours on two cores.
@@ -104,6 +109,34 @@ GYM_STUDIES = {
         "Four rooms with networks, with a step size that falls to zero",
         "The same with a cosine schedule.",
         "gym --preset four-rooms --rewards clipped-linear --schedule cosine --seeds 2",
+        0.1,
+    ),
+    "gym-half-cheetah": (
+        "Skills of MuJoCo's HalfCheetah, 8 codes",
+        "The preset `half-cheetah`: told by where an episode ends along the track, after 25 "
+        "actions of a fifth of a second. Bonus and reward are in units of the largest reward, so "
+        "that both rewards have the same share of bonus. Deterministic policies; buckets of a "
+        "metre that one episode of each skill touches, and how far from the start these episodes "
+        "end in the mean.",
+        f"{CHEETAH} --rewards clipped-linear,clipped-log --seeds 3",
+        0.2,
+    ),
+    "gym-half-cheetah-diayn": (
+        "HalfCheetah, DIAYN in the same trainer",
+        "The unclipped log at every state, no bonus.",
+        f"{CHEETAH} {DIAYN} --seeds 3",
+        0.1,
+    ),
+    "gym-half-cheetah-alike": (
+        "HalfCheetah, codes that act alike at the start",
+        "The last layer of the policy a hundred times smaller, as Stable-Baselines3 makes it.",
+        f"{CHEETAH} --rewards clipped-linear --action-gain 0.01 --seeds 2",
+        0.1,
+    ),
+    "gym-half-cheetah-raw": (
+        "HalfCheetah, observations as they are",
+        "The policy sees numbers as MuJoCo gives them, not in standard deviations.",
+        f"{CHEETAH} --rewards clipped-linear --observe raw --seeds 2",
         0.1,
     ),
 }

@@ -1,7 +1,7 @@
 """Tables of environments that are not ours: peers' published rows beside ours, inputs, costs."""
 
 from studies import STUDIES
-from tables import is_there, load, shown_estimate
+from tables import commits, is_there, load, shown_estimate
 
 from irrl.analysis.tables import markdown_table
 from irrl.tasks.gym.peers import APPLE, CIRCLE_SQUARE
@@ -17,6 +17,7 @@ INPUTS = {
     "gym-circle-square-standardised": "each pixel standardised",
     "gym-circle-square-raw": "raw pixels",
 }
+CHEETAH = [name for name in STUDIES if name.startswith("gym-half-cheetah")]
 
 
 def estimate(study: str, reward: str, metric: str) -> str:
@@ -69,6 +70,21 @@ def skills_table() -> str:
             shown = [estimate(study, name, m) for m in ("n_skills", "cpu_seconds")]
             rows.append([STUDIES[study].title, name, str(seeds(study, name)), *shown])
     return markdown_table(["", "reward", "seeds", "n skills", "CPU seconds"], rows)
+
+
+def half_cheetah_table() -> str:
+    """Skills told by a place: all rewards and what was left out, and their commands."""
+    rows, commands = [], []
+    for study in filter(is_there, CHEETAH):
+        columns, title = STUDIES[study].columns, STUDIES[study].title.partition(", ")[2]
+        for name in load(study)["rewards"]:
+            shown = [estimate(study, name, metric) for metric in columns.metrics]
+            rows.append([title, name, str(seeds(study, name)), *shown])
+        commands.append(f"- `{STUDIES[study].command}`, commit {commits(load(study))}")
+    titles = STUDIES[CHEETAH[0]].columns.titles
+    return (
+        markdown_table(["", "reward", "seeds", *titles], rows) + "\n" + "\n".join(commands) + "\n"
+    )
 
 
 def published_note() -> str:

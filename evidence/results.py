@@ -103,6 +103,10 @@ def look_at_skills() -> None:
     runs = [f"runs/results/gym-point-mass/{name}/seed-0" for name in THREE.split(",")]
     if all((ROOT / run / "summary.json").exists() for run in runs):
         keep_sheet("gym-skills.png", *runs, "--episodes", "2")
+    drawn = [f"gym-half-cheetah/{name}" for name in TWO.split(",")] + ["gym-half-cheetah-diayn/log"]
+    runs = [f"runs/results/{each}/seed-0" for each in drawn]
+    if all((ROOT / run / "summary.json").exists() for run in runs):
+        keep_sheet("gym-half-cheetah/paths.png", *runs, "--episodes", "4")
 
 
 def look_at_gradients() -> None:
@@ -156,7 +160,11 @@ def keep_study(name: str, study: Study) -> None:
 def irrl(*arguments: str) -> str:
     print("irrl", *arguments, flush=True)
     command = [sys.executable, "-m", "irrl", *arguments]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "evidence")}  # for by_hand, an environment
+    paths = [
+        str(ROOT / "evidence"),
+        os.environ.get("PYTHONPATH", ""),
+    ]  # for by_hand, an environment
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=env)
     print(done.stdout, flush=True)
     return done.stdout

@@ -22,6 +22,10 @@ COLUMNS = {
         ("n_skills", "accuracy_percent", "cpu_seconds"),
         ("n skills", "codes told %", "CPU seconds"),
     ),
+    "places": Columns(
+        ("n_skills", "accuracy_percent", "buckets_reached", "final_distance", "cpu_seconds"),
+        ("n skills", "codes told %", "buckets of 1 m", "metres from the start", "CPU seconds"),
+    ),
     "labels": Columns(
         ("accuracy_percent", "environment_final_accuracy_percent", "cpu_seconds"),
         ("labels told %", "final accuracy by the environment %", "CPU seconds"),
@@ -57,6 +61,6 @@ class Study(NamedTuple):
 
     @property
     def columns(self) -> Columns:
-        by_preset = {"perception": "labels", "localisation": "regression"}
+        by_preset = {"perception": "labels", "localisation": "regression", "half-cheetah": "places"}
         found = [name for preset, name in by_preset.items() if f"--preset {preset}" in self.flags]
         return COLUMNS[found[0] if found else self.task]

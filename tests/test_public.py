@@ -19,12 +19,13 @@ MODULES = (
 )  # fmt: skip
 AROUND_IT = (  # what else the reference shows
     "adapters.gymnasium", "adapters.sb3", "adapters.sb3_preferences", "adapters.sb3_replay",
-    "adapters.sb3_vector", "adapters.trl", "analysis.curves", "analysis.stats", "envs",
-    "envs.last_action", "envs.maze", "envs.maze_metrics", "envs.maze_plots", "envs.maze_vector",
-    "envs.perceive", "envs.point_mass", "envs.skills", "envs.skills_vector",
-    "preference_model.settings", "reward_model.collector", "reward_model.model",
-    "reward_model.settings", "runs.config", "runs.run", "runs.seeding", "tasks.contract",
-    "tasks.counting.env", "tasks.digits.env", "tasks.published", "tasks.skills.env",
+    "adapters.sb3_standardised", "adapters.sb3_vector", "adapters.trl", "analysis.curves",
+    "analysis.stats", "envs", "envs.last_action", "envs.maze", "envs.maze_metrics",
+    "envs.maze_plots", "envs.maze_vector", "envs.perceive", "envs.point_mass", "envs.repeat",
+    "envs.skills", "envs.skills_vector", "preference_model.settings", "reward_model.collector",
+    "reward_model.model", "reward_model.settings", "runs.config", "runs.run", "runs.seeding",
+    "tasks.contract", "tasks.counting.env", "tasks.digits.env", "tasks.published",
+    "tasks.skills.env",
 )  # fmt: skip
 HEAVY = ("numpy", "torch", "jax", "gymnasium", "numba", "matplotlib")
 

@@ -7,7 +7,10 @@ from irrl.tasks.contract import Task
 
 Bounds = tuple[float, float]
 
-COUNTS = ("n_skills", "cells_reached", "glimpses", "moves", "seconds", "steps")
+COUNTS = (
+    "n_skills", "cells_reached", "buckets_reached", "final_distance", "glimpses", "moves",
+    "seconds", "steps",
+)  # fmt: skip
 SHARES = ("discriminator_posterior", "calibration_error")
 
 

@@ -132,3 +132,16 @@ def test_a_policy_that_diverged_is_told_in_one_line(tmp_path):
     learner.observed = 0  # where a checkpoint is due, numbers are looked at before
     with pytest.raises(UserError, match=r"^training diverged before step 0: the policy gives no"):
         train(create_run(tmp_path / "run", config), learner)
+
+
+def test_codes_act_apart_from_the_start_where_the_last_layer_is_large():
+    def apart(**settings):
+        learner = prepare(make_config("gym", "smoke", **settings), None)
+        shape = learner.envs.observation_space["observation"].shape
+        seen = {"observation": np.zeros((4, *shape), np.float32), "code": np.eye(4)}
+        actions, _ = learner.agent.predict(seen, deterministic=True)
+        return np.ptp(actions, axis=0).max()
+
+    usual = apart()
+    assert 0 < usual < 0.05
+    assert apart(action_gain=1.0) == pytest.approx(100 * usual, rel=1e-3)

@@ -33,6 +33,11 @@ def test_every_setting_of_the_reward_model_that_matters_has_a_flag():
         ({"mode": "skill"}, "Did you mean 'skills'"),
         ({"agent": "ppo2"}, "Known: ppo, a2c"),
         ({"agent": "sac", "judge": "trajectory"}, "judge must be state or final"),
+        ({"agent": "sac", "observe": "standardised"}, "observe standardised is for agents that"),
+        ({"agent": "td3", "action_gain": 1.0}, "action-gain is for agents that collect rollouts"),
+        ({"action_gain": 0.0}, "action-gain must be positive"),
+        ({"engine": "rllib", "action_gain": 1.0}, "action-gain is for --engine sb3"),
+        ({"repeat": 0}, "repeat must be at least 1"),
         ({"codes": 1}, "codes must be at least 2"),
         ({"labels": 1}, "labels must be at least 2"),
         ({"env_options": "horizon=8"}, "env-options must be JSON"),
@@ -69,5 +74,13 @@ def test_what_is_seen():
 
 
 def test_presets_can_be_made():
-    for preset in ("fast", "smoke", "four-rooms", "perception", "localisation", "replay"):
+    for preset in (
+        "fast",
+        "smoke",
+        "four-rooms",
+        "perception",
+        "localisation",
+        "replay",
+        "half-cheetah",
+    ):
         assert make_config("gym", preset).task == "gym"

@@ -33,8 +33,9 @@ DOORS = {"env": f"{own.__name__}:Doors-v0", "mode": "labels", "labels": 2}
         {**DOORS, "pay": "differences"},
         {**MAZE, "bonus": "visits", "bonus_weight": 0.5, "pay": "differences"},
         SMALL["regression"],
+        {"observe": "standardised", "action_gain": 1.0, "steps": 1_600},
     ],
-    ids=["ppo", "sac", "recurrent-ppo", "labels", "maze", "regression"],
+    ids=["ppo", "sac", "recurrent-ppo", "labels", "maze", "regression", "standardised"],
 )
 @pytest.mark.parametrize("rows", [1, 2, 4])
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, settings, rows):

@@ -153,7 +153,28 @@ def test_a_maze_of_the_preset_is_learned_in():
 
 
 def test_an_ant_is_judged_by_its_place():
-    described = describe(make_config("gym", "ant"))
+    options = {
+        "exclude_current_positions_from_observation": False,
+        "include_cfrc_ext_in_observation": False,
+    }
+    ant = {"env": "Ant-v5", "env_options": json.dumps(options), "sees": "0:2"}
+    described = describe(make_config("gym", "half-cheetah", **ant))
     assert described.judged.shape == (2,) and not described.together
     seen = {"observation": np.arange(58, dtype=np.float64).reshape(2, 29)}
     np.testing.assert_array_equal(described.see(seen), [[0, 1], [29, 30]])
+
+
+def test_actions_that_last_are_taken_one_by_one():
+    config = make_config("gym", "smoke", **MAZE, repeat=4)
+    described = describe(config)
+    assert not described.together
+    envs = make_envs(config, described, 2, seed=0)
+    envs.reset()
+    ends = [envs.step(np.ones((2, 2), np.float32))[2].all() for _ in range(5)]
+    assert ends == [False, False, False, False, True]  # 20 steps, four to an action
+
+
+def test_actions_cannot_last_where_predictions_are_asked_for():
+    config = make_config("gym", "perception", repeat=2)
+    with pytest.raises(UserError, match="repeat is for environments that do not ask"):
+        describe(config)

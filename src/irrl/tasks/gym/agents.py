@@ -12,6 +12,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 from irrl.adapters.sb3_replay import replay
+from irrl.adapters.sb3_standardised import standardised
 from irrl.errors import UserError
 from irrl.nn.models import fill, require_like, restored
 from irrl.runs.config import share_left
@@ -23,6 +24,7 @@ MOMENTS = {  # what an optimiser remembers of each parameter, beside the number 
     "Adam": ("exp_avg", "exp_avg_sq"),
     "RMSprop": ("square_avg",),
 }
+GAIN = 0.01  # of the last layer of a policy, as Stable-Baselines3 makes it
 
 
 # --- made anew ---
@@ -39,6 +41,9 @@ def make_agent(config: GymConfig, env: VecEnv) -> BaseAlgorithm:
     }
     known |= replay_options(config, env) if config.has_replay else rollout_options(config)
     agent = class_of(config.agent)(learning_rate=config.learning_rate, **known)
+    if config.action_gain is not None:
+        with torch.no_grad():
+            agent.policy.action_net.weight.mul_(config.action_gain / GAIN)
 
     def learning_rate(progress_remaining: float) -> float:
         left = share_left(config.schedule, min(agent.num_timesteps, config.steps), config.steps)
@@ -66,6 +71,8 @@ def policy_options(config: GymConfig, env: VecEnv) -> dict[str, Any]:
     options: dict[str, Any] = {"net_arch": config.all_widths()}
     if isinstance(env.action_space, spaces.Box) and not config.has_replay:
         options["log_std_init"] = config.log_std
+    if config.observe == "standardised":
+        options |= standardised()
     if config.agent == "recurrent-ppo":
         options["lstm_hidden_size"] = config.all_widths()[0]
     return options

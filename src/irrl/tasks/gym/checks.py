@@ -18,6 +18,11 @@ def require_engine(config: "GymConfig", agents: Sequence[str]) -> None:
         raise UserError(
             f"engine {config.engine} has no agent {config.agent}: it has {', '.join(agents)}"
         )
+    if config.has_replay:
+        for name in [n for n, is_set in _of_rollouts(config).items() if is_set]:
+            raise UserError(
+                f"{name} is for agents that collect rollouts; {config.agent} has a replay buffer"
+            )
     if config.engine != "rllib":
         if config.address is not None:
             raise UserError("address is for --engine rllib")
@@ -28,6 +33,16 @@ def require_engine(config: "GymConfig", agents: Sequence[str]) -> None:
         raise UserError(f"engine rllib shows raw observations, got observe {config.observe}")
     if config.device != "cpu":
         raise UserError(f"engine rllib learns on the cpu, got device {config.device}")
+    if config.action_gain is not None:
+        raise UserError("action-gain is for --engine sb3")
+
+
+def _of_rollouts(config: "GymConfig") -> dict[str, bool]:
+    """What only agents without a replay buffer have, and whether it is asked for."""
+    return {
+        "observe standardised": config.observe == "standardised",
+        "action-gain": config.action_gain is not None,
+    }
 
 
 def require_label_settings(config: "GymConfig") -> None:

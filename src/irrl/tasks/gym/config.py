@@ -10,50 +10,21 @@ from irrl.errors import UserError, shown
 from irrl.runs.config import SCHEDULES, Config, setting
 from irrl.runs.reading import parse_json
 from irrl.tasks.gym.checks import require_engine, require_label_settings
+from irrl.tasks.gym.names import (
+    AGENTS,
+    BONUSES,
+    DEEPEST,
+    DENSITIES,
+    ENGINES,
+    JUDGES,
+    MODES,
+    OBSERVED,
+    OF_REWARD_MODEL,
+    OFF_POLICY,
+    PAYMENTS,
+    WIDEST,
+)
 from irrl.units import REWARD_UNITS
-
-MODES = ("labels", "skills", "regression")
-ON_POLICY = ("ppo", "a2c", "recurrent-ppo")
-OFF_POLICY = ("dqn", "sac", "td3")
-OF_RLLIB = ("ppo", "recurrent-ppo", "appo", "recurrent-appo")
-ENGINES = {"sb3": (*ON_POLICY, *OFF_POLICY), "rllib": OF_RLLIB}
-"""Which agents each has."""
-
-AGENTS = tuple(dict.fromkeys((*ENGINES["sb3"], *ENGINES["rllib"])))
-JUDGES = ("trajectory", "state", "final")
-PAYMENTS = ("end", "differences", "steps", "environment")
-OBSERVED = ("raw", "inputs", "belief")
-BONUSES = ("disagreement", "visits")
-DENSITIES = ("normal", "bins")
-WIDEST, DEEPEST = 65_536, 64
-"""Units of a layer, and layers, at most."""
-OF_REWARD_MODEL = {
-    "mode": "mode",
-    "judge": "judge",
-    "pay": "pay",
-    "reward": "reward",
-    "reward_unit": "reward_unit",
-    "epsilon": "epsilon",
-    "prior": "prior",
-    "ensemble_size": "ensemble",
-    "bonus_weight": "bonus",
-    "bonus": "bonus_for",
-    "bonus_kind": "bonus_kind",
-    "bucket": "bucket",
-    "discriminator_width": "width",
-    "discriminator_core": "core",
-    "pixels": "pixels",
-    "frequencies": "frequencies",
-    "discriminator_learning_rate": "learning_rate",
-    "discriminator_batch_size": "batch_size",
-    "samples_per_episode": "samples_per_episode",
-    "store": "store",
-    "held_out": "held_out",
-    "warm_up": "warm_up",
-    "varying_length": "varying_length",
-    "seed": "seed",
-}
-"""Settings here, and what the reward model calls them."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +41,7 @@ class GymConfig(Config):
         "bins": 65_536,
         "env_runners": 65_536,
         "envs": 65_536,
+        "repeat": 10**6,
         "rollout": 10**6,
         "batch_size": 10**7,
         "buffer_size": 10**8,
@@ -87,6 +59,7 @@ class GymConfig(Config):
     env: str = setting("irrl/PointMass-v0", "id of the environment, or module:id to import it")
     env_options: str = setting("{}", "options of the environment, as JSON")
     max_episode_steps: int | None = setting(None, "steps after which an episode is cut")
+    repeat: int = setting(1, "steps of the environment for which each action is taken")
     mode: str = setting(
         "skills",
         "skills: a code is drawn for each episode; labels: the environment has one in its info; "
@@ -178,7 +151,8 @@ class GymConfig(Config):
     envs: int = setting(64, "environments side by side")
     observe: str = setting(
         "raw",
-        "what the policy sees: raw, the discriminator's normalised inputs, or these and its belief",
+        "what the policy sees: raw; standardised; the discriminator's normalised inputs; or these "
+        "and its belief",
     )
     widths: str = setting(
         "128,128", "units of the policy's layers, and of the values'; the first also of an LSTM"
@@ -194,6 +168,9 @@ class GymConfig(Config):
     entropy_coef: float = setting(0.0, "weight of the entropy (not dqn, td3; 0 for sac: automatic)")
     log_std: float = setting(
         -0.5, "first logarithm of the std of continuous actions (not sac, td3)"
+    )
+    action_gain: float | None = setting(
+        None, "first scale of the policy's last layer (0.01); at 1, codes act apart from the start"
     )
     buffer_size: int = setting(100_000, "transitions of a replay buffer")
     learning_starts: int = setting(5_000, "steps before an agent with a replay buffer learns")
@@ -224,9 +201,9 @@ class GymConfig(Config):
         self.fill("discriminator_batch_size", self._by_mode(128, 256))
         self.fill("store", self._by_mode(50_000, 2_048))
         self.require(
-            "steps envs batch_size rollout n_epochs buffer_size gradient_steps evaluate_episodes "
-            "env_runners evaluate_every checkpoint_every ensemble_size discriminator_width store "
-            "discriminator_batch_size samples_per_episode",
+            "steps envs repeat batch_size rollout n_epochs buffer_size gradient_steps env_runners "
+            "evaluate_episodes evaluate_every checkpoint_every ensemble_size discriminator_width "
+            "discriminator_batch_size samples_per_episode store",
             lambda v: v >= 1,
             "at least 1",
         )
@@ -240,7 +217,7 @@ class GymConfig(Config):
         self.require("labels", lambda v: v is None or v >= fewest, f"at least {fewest}")
         self.require("bins", lambda v: v >= 2, "at least 2")
         self.require("max_episode_steps", lambda v: v is None or v >= 1, "at least 1")
-        self.require("bucket", lambda v: v is None or v > 0, "positive")
+        self.require("bucket action_gain", lambda v: v is None or v > 0, "positive")
         self.require("learning_rate discriminator_learning_rate", lambda v: v > 0, "positive")
         self.require("discount lambda_ clip_range", lambda v: 0 <= v <= 1, "between 0 and 1")
         self.require("held_out", lambda v: 0 <= v < 1, "at least 0 and below 1")

@@ -15,7 +15,9 @@ from irrl.densities import Uniform
 from irrl.envs.last_action import LastAction
 from irrl.envs.maze import Maze
 from irrl.envs.maze_map import MazeMap
+from irrl.envs.mujoco_warnings import tell_once
 from irrl.envs.perceive import ACTION, PREDICTION, perceive
+from irrl.envs.repeat import Repeat
 from irrl.envs.skills import OBSERVATION, Skills
 from irrl.envs.skills_vector import SkillsVector
 from irrl.errors import UserError
@@ -45,9 +47,12 @@ def make_one(config: GymConfig, **options: Any) -> gymnasium.Env:
     if config.max_episode_steps is not None:
         given["max_episode_steps"] = config.max_episode_steps
     try:
-        return gymnasium.make(config.env, disable_env_checker=True, **given)
+        env = gymnasium.make(config.env, disable_env_checker=True, **given)
+        return Repeat(env, config.repeat) if config.repeat > 1 else env
     except Exception as error:  # whatever somebody's environment does when it is made
         raise _cannot_be_made(config, error) from None
+    finally:
+        tell_once()  # from the second environment on, which is one of many
 
 
 def _cannot_be_made(config: GymConfig, error: Exception) -> UserError:
@@ -75,6 +80,8 @@ def _describe(config: GymConfig, env: gymnasium.Env) -> Described:
     asks = isinstance(action, spaces.Dict) and set(action.spaces) == {ACTION, PREDICTION}
     if asks and config.mode == "skills":
         raise UserError(f"environment {config.env} asks for predictions: train it with mode labels")
+    if config.repeat > 1 and asks:
+        raise UserError("repeat is for environments that do not ask for predictions")
     if config.last_action and not asks:
         raise UserError("last-action is for environments that ask for predictions")
     require_action(config, action[ACTION] if asks else action)
@@ -216,7 +223,7 @@ def goes_together(config: GymConfig, env: gymnasium.Env) -> bool:
     begins each anew by itself, with the last observation at hand.
     """
     spec = env.spec
-    if spec is None or spec.vector_entry_point is None:
+    if spec is None or spec.vector_entry_point is None or config.repeat > 1:
         return False
     if spec.additional_wrappers or spec.max_episode_steps is not None:
         return False
@@ -238,3 +245,8 @@ def make_together(config: GymConfig, count: int) -> VectorEnv:
 def label_path(config: GymConfig, described: Described) -> str:
     """Where the infos of environments side by side have the label."""
     return "label" if described.asks or config.mode == "skills" else config.label
+
+
+def shown_by_envs(config: GymConfig) -> str:
+    """What environments show: standardising is the policy's own."""
+    return "raw" if config.observe == "standardised" else config.observe

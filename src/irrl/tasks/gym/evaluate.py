@@ -19,7 +19,8 @@ from irrl.reward_model.store import Batch
 from irrl.runs.checkpoint import Checkpoint
 from irrl.tasks.gym.chance import generators_aside, seed_of
 from irrl.tasks.gym.config import GymConfig
-from irrl.tasks.gym.environments import Described, label_path, make_envs
+from irrl.tasks.gym.environments import Described, label_path, make_envs, shown_by_envs
+from irrl.tasks.gym.places import metrics_of_places
 
 TOLD_BY_ENVIRONMENTS = {  # what we call it, and in what unit
     "final_accuracy": ("environment_final_accuracy_percent", 100.0),
@@ -71,6 +72,9 @@ def evaluate_now(
         found["environment_return"] = float(np.mean(own))
     if described.maze is not None and config.mode == "skills":
         found["coverage"] = float(coverage_of(played[: config.codes]))
+    elif config.mode == "skills":
+        paths = [episode.path for episode in played[: config.codes]]
+        found |= metrics_of_places(model.parts, paths, config.bucket)
     return found
 
 
@@ -142,7 +146,7 @@ def play_episodes(
     envs = make_envs(config, described, min(count, config.envs), seed)
     try:
         rewarded = Rewarded(
-            envs, model, label_path(config, described), described.see, config.observe, False
+            envs, model, label_path(config, described), described.see, shown_by_envs(config), False
         )
         rounds = math.ceil(count / rewarded.num_envs)
         with generators_aside(seed, agent.action_space):

@@ -27,15 +27,15 @@ from irrl.runs.reading import is_number, is_step
 from irrl.tasks.gym import agents
 from irrl.tasks.gym.chance import seed_of, set_generators
 from irrl.tasks.gym.config import GymConfig
-from irrl.tasks.gym.environments import Described, describe, label_path, make_envs
+from irrl.tasks.gym.environments import Described, describe, label_path, make_envs, shown_by_envs
 
 UPDATES = "updates"
 KEPT = 2  # checkpoints: each holds all episodes that the discriminator learns from
 PROBED = 64  # steps
 
 SEEN_ALIKE = (
-    "env", "env_options", "mode", "codes", "labels", "sees", "judge", "label_low", "label_high",
-    "label_moves", "density", "bins", "last_action",
+    "env", "env_options", "repeat", "mode", "codes", "labels", "sees", "judge", "label_low",
+    "label_high", "label_moves", "density", "bins", "last_action",
 )  # fmt: skip
 """Settings in which an oracle must agree."""
 
@@ -197,7 +197,9 @@ def rewarded_envs(
 ) -> Rewarded:
     seed = seed_of(config.seed, "environment", segment)
     envs = make_envs(config, described, config.envs, seed)
-    return Rewarded(envs, model, label_path(config, described), described.see, config.observe)
+    return Rewarded(
+        envs, model, label_path(config, described), described.see, shown_by_envs(config)
+    )
 
 
 def restore(learner: Learner, checkpoint: Checkpoint) -> None:

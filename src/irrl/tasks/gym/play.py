@@ -1,4 +1,4 @@
-"""What skills or episodes do: paths in the plane, or the environment's own pictures."""
+"""What skills or episodes do: paths in the plane or over time, or the environment's pictures."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from irrl.tasks.gym.chance import generators_aside, seed_of
 from irrl.tasks.gym.environments import make_one
 from irrl.tasks.gym.evaluate import Episode, judge_episodes, play_episodes
 from irrl.tasks.gym.learner import Learner, opened
+from irrl.tasks.gym.places import place_in
 
 EPISODES_OF_A_SKILL = 4
 IN_REPORT = 8
@@ -33,9 +34,10 @@ class Walk(NamedTuple):
 
     label: int
     guess: int
-    places: np.ndarray | None  # (T + 1, 2)
+    places: np.ndarray | None  # (T + 1, 2); of one number, actions taken and that number
     pictures: list[np.ndarray]
     maze: MazeMap | None = None  # in which it went there
+    over_time: bool = False  # whether places are of one number
 
 
 # --- what the contract of a task asks for ---
@@ -67,8 +69,9 @@ def walks_of(run: Run, episodes: int, seed: int) -> list[Walk]:
         if config.mode == "regression":  # a colour for each episode
             return [Walk(n, n, true_places(e), []) for n, e in enumerate(played)]
         guesses = judge_episodes(learner.model, played).argmax(axis=1)
+        maze, over_time = learner.described.maze, find_places(learner) is None
         return [
-            Walk(int(e.label[0]), int(guess), places_of(e), [], learner.described.maze)
+            Walk(int(e.label[0]), int(guess), places_of(e), [], maze, over_time)
             for e, guess in zip(played, guesses, strict=True)
         ]
     finally:
@@ -76,8 +79,8 @@ def walks_of(run: Run, episodes: int, seed: int) -> list[Walk]:
 
 
 def goes_places(learner: Learner) -> bool:
-    """Whether what is judged begins with two numbers that can stand for a place."""
-    return find_places(learner) is not None
+    """Whether what is judged begins with two numbers that can stand for a place, or is one."""
+    return find_places(learner) is not None or place_in(learner.model.parts) is not None
 
 
 def find_places(learner: Learner) -> str | None:
@@ -94,7 +97,15 @@ def places_of(episode: Episode) -> np.ndarray | None:
     for array in episode.path.values():
         if array.ndim == 2 and array.shape[1] >= 2 and array.dtype.kind == "f":
             return array[:, :2]
-    return None
+    return places_over_time(episode)
+
+
+def places_over_time(episode: Episode) -> np.ndarray | None:
+    """How many actions were taken, and where that led, for a place of one number."""
+    array = next(iter(episode.path.values()))
+    if len(episode.path) > 1 or array.shape[1:] != (1,) or array.dtype.kind != "f":
+        return None
+    return np.column_stack([np.arange(len(array)), array])
 
 
 def true_places(episode: Episode) -> np.ndarray | None:
@@ -205,7 +216,11 @@ def plot_paths(axes: Axes, walks: Sequence[Walk], steps: int | None = None) -> N
     margin = 0.05 * np.maximum(high - low, 1e-3)
     axes.set_xlim(low[0] - margin[0], high[0] + margin[0])
     axes.set_ylim(low[1] - margin[1], high[1] + margin[1])
-    axes.set_aspect("equal", adjustable="box")
+    if walks[0].over_time:
+        axes.set_xlabel("actions", fontsize=7)
+        axes.set_ylabel("place", fontsize=7)
+    else:
+        axes.set_aspect("equal", adjustable="box")
     axes.tick_params(labelsize=6)
 
 

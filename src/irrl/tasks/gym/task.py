@@ -19,6 +19,8 @@ BY_VARIANT = (
     "environment_mean_squared_error",
     "n_skills",
     "coverage",
+    "buckets_reached",
+    "final_distance",
 )
 """Numbers of a summary that some environments and labels have."""
 

@@ -5,6 +5,7 @@ The loop of the paper is `learn_once`: rollout, reward, policy, discriminator.
 
 from typing import Any
 
+from irrl.adapters.sb3_standardised import take_in
 from irrl.diagnostics import require_finite
 from irrl.errors import UserError
 from irrl.runs.checkpoint import checkpoint_paths, remove_checkpoint
@@ -25,6 +26,8 @@ def learn_once(learner: Learner) -> None:
     # policy <- trajectory, reward
     if not learner.config.has_replay:
         agent.train()
+        if learner.config.observe == "standardised":
+            take_in(agent)
     elif agent.num_timesteps > agent.learning_starts:
         agent.train(batch_size=agent.batch_size, gradient_steps=agent.gradient_steps)
 
