@@ -44,6 +44,9 @@ class Numbers:
             raise UserError("judge 'final' does not go with labels that move: take 'trajectory'")
         self.labels, self.size, self.moves = labels, labels.size, labels.moves
         self.is_binned = labels.density == "bins"
+        self.beta = settings.beta_nll
+        if self.is_binned and self.beta:
+            raise UserError("beta_nll goes with density 'normal', not with bins")
         self.outputs = self.size * labels.bins if self.is_binned else 2 * self.size
         like = np.zeros(self.size, np.float32)
         self.prior_density = labels.prior.accept(np, "prior", like, True)
@@ -228,7 +231,7 @@ class Numbers:
     def losses(self, beliefs: Tensor, labels: Tensor) -> Tensor:
         """Of beliefs ``(N, T, B, P)``, shape ``(N, T, B)``: sums over dimensions.
 
-        Negative log-likelihoods, in prior standard deviations; of bins cross-entropies.
+        Negative log-likelihoods in prior standard deviations, weighted; of bins cross-entropies.
         """
         labels = labels.expand(*beliefs.shape[:-1], self.size)
         if self.is_binned:
@@ -238,7 +241,9 @@ class Numbers:
             targets = hl_gauss(share, edges, self.labels.smoothing, validate=False)
             return -(targets * self._bins(beliefs)).sum(dim=(-1, -2))
         std = torch.from_numpy(self.std).to(labels.device)
-        return -(self.density(beliefs).log_density(xp, labels) + std.log()).sum(dim=-1)
+        density = self.density(beliefs)
+        weights = (density.spread(xp).detach() / std) ** (2.0 * self.beta)
+        return -(weights * (density.log_density(xp, labels) + std.log())).sum(dim=-1)
 
     def mixed(self, beliefs: Tensor) -> Tensor:
         """One belief of an ensemble's ``(N, ..., P)``: of normals that with their moments."""
