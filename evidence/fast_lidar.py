@@ -11,7 +11,7 @@ import ap_gym  # noqa: F401 - registers the environment
 import gymnasium
 import numba
 import numpy as np
-import shapely
+import shapely  # type: ignore[import-untyped]
 from ap_gym.envs.lidar_localization2d import LIDARLocalization2DEnv
 
 ID = "LIDARLocMazeStatic-v0"
@@ -78,8 +78,8 @@ def by_geometry(walls: Any, place: np.ndarray, target: np.ndarray) -> float:
 class FastLidar(LIDARLocalization2DEnv):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        beams = len(self._LIDARLocalization2DEnv__scan_points)
-        self._LIDARLocalization2DEnv__scan_points = np.zeros((beams, 0, 2))
+        beams = len(self._LIDARLocalization2DEnv__lidar_directions)
+        self._LIDARLocalization2DEnv__scan_points: np.ndarray = np.zeros((beams, 0, 2))
 
     def _LIDARLocalization2DEnv__lidar_scan(  # noqa: N802 - a private method of ap_gym's
         self, pos: np.ndarray, target_pos: np.ndarray, eps: float = 1e-3

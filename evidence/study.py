@@ -57,6 +57,6 @@ class Study(NamedTuple):
 
     @property
     def columns(self) -> Columns:
-        by_preset = {"perception": "labels", "localisation": "regression"}
+        by_preset = {"perception": "labels", "localisation": "regression", "lidar": "regression"}
         found = [name for preset, name in by_preset.items() if f"--preset {preset}" in self.flags]
         return COLUMNS[found[0] if found else self.task]

@@ -79,5 +79,5 @@ def test_what_is_seen():
 
 
 def test_presets_can_be_made():
-    for preset in ("fast", "smoke", "four-rooms", "perception", "localisation", "replay"):
+    for preset in ("fast", "smoke", "four-rooms", "perception", "localisation", "lidar", "replay"):
         assert make_config("gym", preset).task == "gym"
