@@ -85,8 +85,8 @@ GYM_STUDIES = {
         "Labels that are numbers: LIDARLocMazeStatic of ap_gym",
         "An agent in a maze, always the same, feels the walls around it by eight rays and knows "
         "how far it has gone; the label is its place at each step. `PYTHONPATH=evidence` for "
-        "ap_gym's environment with a faster search for walls, six times as many steps in a second. 51,200 steps, "
-        "two fifths of the preset's.",
+        "ap_gym's environment with a faster search for walls, six times as many steps in a second. "
+        "51,200 steps, two fifths of the preset's. A blind guess has about 0.78.",
         f"{LIDAR} --rewards ball --seeds 5",
         0.2,
     ),
