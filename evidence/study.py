@@ -61,6 +61,9 @@ class Study(NamedTuple):
 
     @property
     def columns(self) -> Columns:
-        by_preset = {"perception": "labels", "localisation": "regression", "half-cheetah": "places"}
+        by_preset = {
+            "perception": "labels", "localisation": "regression", "lidar": "regression",
+            "half-cheetah": "places",
+        }  # fmt: skip
         found = [name for preset, name in by_preset.items() if f"--preset {preset}" in self.flags]
         return COLUMNS[found[0] if found else self.task]

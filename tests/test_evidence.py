@@ -2,6 +2,8 @@
 
 import sys
 
+import gymnasium
+import numpy as np
 import pytest
 
 from irrl.cli import sweep
@@ -10,6 +12,7 @@ from tests.helpers.command import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "evidence"))
 
+import fast_lidar
 import regression_noise
 from documents import readme_text, results_text
 from mazes import MAZE_STUDIES, PAGE, page_text
@@ -34,6 +37,26 @@ def test_the_documents_are_what_the_kept_data_say():
     assert readme == readme_text(readme)
     for study in STUDIES.values():
         assert study.columns.metrics[0] in results_metrics(study.task)
+
+
+def test_the_fast_lidar_is_the_environment_of_ap_gym():
+    ids = (f"ap_gym:{fast_lidar.ID}", f"fast_lidar:Fast{fast_lidar.ID}")
+    slow, fast = (gymnasium.make(env, disable_env_checker=True).unwrapped for env in ids)
+    random = np.random.default_rng(0)
+    for seed in range(8):
+        assert_like(slow.reset(seed=seed)[0], fast.reset(seed=seed)[0])
+        for step in range(20):
+            action = random.uniform(-1.0, 1.0, 2).astype(np.float32)
+            action = np.sign(action) if step % 3 else action  # into corners, too
+            whole = {"action": action, "prediction": np.zeros(2, np.float32)}
+            (seen, earned, *_), (same, as_much, *_) = slow.step(whole), fast.step(whole)
+            assert_like(seen, same)
+            assert earned == pytest.approx(as_much, abs=1e-5)
+
+
+def assert_like(seen, same):
+    for name, array in seen.items():
+        np.testing.assert_allclose(same[name], array, atol=1e-5)
 
 
 def test_the_page_of_mazes_is_what_the_kept_data_say():

@@ -118,6 +118,9 @@ def test_a_label_outside_of_its_bins_is_refused():
         (PLACE, {"epsilon": 0.0}, "epsilon must be a positive number"),
         (BINS, {"reward": "log", "epsilon": 0.1}, "epsilon goes with ball"),
         (3, {"reward": "ball"}, "is for continuous labels"),
+        (3, {"beta_nll": 0.5}, "beta_nll is for continuous labels"),
+        (PLACE, {"beta_nll": 1.5}, "beta_nll must be between 0 and 1"),
+        (BINS, {"beta_nll": 0.5}, "beta_nll goes with density 'normal'"),
         ("three", {}, "or an irrl.Continuous"),
         (PLACE, {"discriminator": Plain}, r"to logits \(T, B, 4\)"),
     ],
@@ -145,6 +148,21 @@ def test_the_loss_is_the_negative_log_likelihood():
     twin = torch.distributions.Normal(beliefs[..., :2], beliefs[..., 2:])
     wanted = -(twin.log_prob(labels) + torch.tensor(1.0 / 3.0).sqrt().log()).sum(dim=-1)
     torch.testing.assert_close(model.kind.losses(beliefs, labels), wanted)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.5, 1.0])
+def test_beta_weighs_the_likelihood_by_the_predicted_variance(beta):
+    model, plain = model_of(beta_nll=beta), model_of()
+    beliefs = (torch.randn(1, 3, 5, 4).abs() + 0.1).requires_grad_()
+    labels, prior_std = torch.rand(5, 2), (1.0 / 3.0) ** 0.5
+    weighted = model.kind.losses(beliefs, labels).sum()
+    (slope,) = torch.autograd.grad(weighted, beliefs)
+    (of_likelihood,) = torch.autograd.grad(plain.kind.losses(beliefs, labels).sum(), beliefs)
+    weights = (beliefs[..., 2:].detach() / prior_std) ** (2.0 * beta)  # without a gradient
+    torch.testing.assert_close(slope, of_likelihood * weights.repeat(1, 1, 1, 2))
+    if beta == 1.0:  # of the means that of half the squared error, in prior variances
+        error = (beliefs[..., :2].detach() - labels) / prior_std**2
+        torch.testing.assert_close(slope[..., :2], error)
 
 
 def test_the_loss_of_bins_is_the_cross_entropy():

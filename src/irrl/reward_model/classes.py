@@ -36,6 +36,8 @@ class Classes:
             raise UserError(
                 f"prior must have a probability for each of {count} labels, got {len(prior)}"
             )
+        if settings.beta_nll:
+            raise UserError("beta_nll is for continuous labels")
         if settings.epsilon is not None or settings.is_of_densities:
             raise UserError(
                 f"reward {settings.reward!r} is for continuous labels: give labels=irrl.Continuous"

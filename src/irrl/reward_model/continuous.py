@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from irrl.densities import Normal, Uniform
 from irrl.errors import UserError, unknown_name
+
+if TYPE_CHECKING:  # which loads torch
+    from irrl.reward_model.settings import Settings
 
 DENSITIES = ("normal", "bins")
 PRIORS: dict[str, type[Normal] | type[Uniform]] = {"normal": Normal, "uniform": Uniform}
@@ -113,6 +116,18 @@ class Continuous:
         shape = tuple(record["shape"])
         arrays = {name: np.reshape(numbers, shape) for name, numbers in prior.items()}
         return cls(**{**record, "shape": shape, "prior": kind(**arrays)})
+
+
+def require_together(labels: Continuous, settings: "Settings") -> None:
+    """Raise where settings of a reward model do not go with these labels."""
+    if settings.prior != "uniform":
+        raise UserError("prior is for classes: that of continuous labels is in irrl.Continuous")
+    if labels.moves and settings.judge == "final":
+        raise UserError("judge 'final' does not go with labels that move: take 'trajectory'")
+    if settings.bonus_kind != "log" and labels.density != "bins":
+        raise UserError("bonus_kind 'quadratic' is for classes and bins: take density='bins'")
+    if settings.beta_nll and labels.density == "bins":
+        raise UserError("beta_nll goes with density 'normal', not with bins")
 
 
 def _is_size(n: Any) -> bool:

@@ -137,6 +137,11 @@ class Discriminator(Ensemble):
 
     # --- learning ---
 
+    def scale_learning_rate(self, share: float) -> None:
+        """Learn from here on with a share of the step size that was set."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = share * self.settings.learning_rate
+
     def learn(self, batch: Batch) -> float:
         """One step of Adam on the losses of a batch, after all steps or the last."""
         labels = torch.from_numpy(batch.labels).to(self.device)

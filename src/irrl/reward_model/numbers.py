@@ -13,7 +13,7 @@ from irrl.densities import Binned, Density, Normal, bin_index
 from irrl.density_rewards import DENSITY_REWARDS, density_reward
 from irrl.ensembles import disagreement, log_mean_exp
 from irrl.errors import UserError, unknown_name
-from irrl.reward_model.continuous import Continuous
+from irrl.reward_model.continuous import Continuous, require_together
 from irrl.reward_model.settings import Settings
 from irrl.rewards import REWARDS
 from irrl.shapes import LOG_FLOOR
@@ -38,15 +38,10 @@ class Numbers:
     if_it_moves = ": say moves=True where there is one for each step"
 
     def __init__(self, labels: Continuous, settings: Settings) -> None:
-        if settings.prior != "uniform":
-            raise UserError("prior is for classes: that of continuous labels is in irrl.Continuous")
-        if labels.moves and settings.judge == "final":
-            raise UserError("judge 'final' does not go with labels that move: take 'trajectory'")
+        require_together(labels, settings)
         self.labels, self.size, self.moves = labels, labels.size, labels.moves
         self.is_binned = labels.density == "bins"
-        self.bonus_kind = settings.bonus_kind
-        if self.bonus_kind != "log" and not self.is_binned:
-            raise UserError("bonus_kind 'quadratic' is for classes and bins: take density='bins'")
+        self.bonus_kind, self.beta = settings.bonus_kind, settings.beta_nll
         self.outputs = self.size * labels.bins if self.is_binned else 2 * self.size
         like = np.zeros(self.size, np.float32)
         self.prior_density = labels.prior.accept(np, "prior", like, True)
@@ -231,7 +226,7 @@ class Numbers:
     def losses(self, beliefs: Tensor, labels: Tensor) -> Tensor:
         """Of beliefs ``(N, T, B, P)``, shape ``(N, T, B)``: sums over dimensions.
 
-        Negative log-likelihoods, in prior standard deviations; of bins cross-entropies.
+        Negative log-likelihoods in prior standard deviations, weighted; of bins cross-entropies.
         """
         labels = labels.expand(*beliefs.shape[:-1], self.size)
         if self.is_binned:
@@ -241,7 +236,9 @@ class Numbers:
             targets = hl_gauss(share, edges, self.labels.smoothing, validate=False)
             return -(targets * self._bins(beliefs)).sum(dim=(-1, -2))
         std = torch.from_numpy(self.std).to(labels.device)
-        return -(self.density(beliefs).log_density(xp, labels) + std.log()).sum(dim=-1)
+        density = self.density(beliefs)
+        weights = (density.spread(xp).detach() / std) ** (2.0 * self.beta)
+        return -(weights * (density.log_density(xp, labels) + std.log())).sum(dim=-1)
 
     def mixed(self, beliefs: Tensor) -> Tensor:
         """One belief of an ensemble's ``(N, ..., P)``: of normals that with their moments."""

@@ -49,6 +49,9 @@ class Settings:
             each reward.
         epsilon: for ``"ball"``: half the side of the box around a label, in prior standard
             deviations; 0.25 if left open.
+        beta_nll: of a normal density: losses are weighted by the predicted variance to this power
+            (Seitzer et al. 2022). 0 is the likelihood, by which what is known well already counts
+            most; 1 weighs errors as a squared error does, 0.5 lies between.
         prior: of labels that are classes: ``"uniform"``, ``"counted"``, or a probability for each.
         ensemble: number of discriminators, read as their mixture; 2 for ``"disdain"``.
         bonus: weight of what is added to any reward, for exploration.
@@ -89,6 +92,7 @@ class Settings:
     reward: str = "clipped-linear"
     reward_unit: str = "absolute"
     epsilon: float | None = None
+    beta_nll: float = 0.0
     prior: str | tuple[float, ...] = "uniform"
     ensemble: int | None = None
     bonus: float = 0.0
@@ -143,6 +147,7 @@ class Settings:
             self._require("bucket", lambda v: 0 < v < np.inf, "positive")
         if self.epsilon is not None:
             self._require("epsilon", lambda v: 0 < v <= 1e6, "a positive number")
+        self._require("beta_nll", lambda v: 0 <= v <= 1, "between 0 and 1")
         self._require("learning_rate", lambda v: 0 < v < np.inf, "positive")
         self._require("held_out", lambda v: 0 <= v < 1, "at least 0 and below 1")
         for name in ("normalise", "varying_length"):

@@ -9,7 +9,7 @@ _DOORS = {"env": f"{own.__name__}:Doors-v0", "mode": "labels", "labels": 2, "pay
 _WALK = {
     "env": f"{own.__name__}:Walk-v0", "mode": "regression", "labels": 2, "label_low": -1.0,
     "label_high": 1.0, "label_moves": True, "reward": "ball", "pay": "steps", "observe": "belief",
-    "discriminator_core": "gru",
+    "discriminator_core": "gru", "beta_nll": 0.5, "discriminator_schedule": "cosine",
 }  # fmt: skip
 
 SMALL = {

@@ -50,6 +50,16 @@ def test_every_setting_of_the_reward_model_that_matters_has_a_flag():
         ({"reward": "liner"}, "Did you mean 'linear'"),
         ({"reward": "ball"}, "is for labels that are numbers: mode regression"),
         ({"label_moves": True}, "label-moves is for labels that are numbers"),
+        ({"beta_nll": 0.5}, "beta-nll is for labels that are numbers"),
+        ({"discriminator_schedule": "cos"}, "Did you mean 'cosine'"),
+        (
+            {"mode": "regression", "reward": "crps", "density": "bins", "beta_nll": 0.5},
+            "beta-nll goes with density normal",
+        ),
+        (
+            {"engine": "rllib", "discriminator_schedule": "cosine"},
+            "engine rllib learns with a constant discriminator-schedule",
+        ),
         ({"mode": "regression"}, "reward clipped-linear is of classes: take density bins, or"),
         ({"mode": "regression", "reward": "bal", "density": "bins"}, "unknown reward 'bal'"),
         ({"mode": "regression", "reward": "ball", "epsilon": 0.0}, "epsilon must be positive"),
@@ -75,12 +85,7 @@ def test_what_is_seen():
 
 def test_presets_can_be_made():
     for preset in (
-        "fast",
-        "smoke",
-        "four-rooms",
-        "perception",
-        "localisation",
-        "replay",
+        "fast", "smoke", "four-rooms", "perception", "localisation", "lidar", "replay",
         "half-cheetah",
-    ):
+    ):  # fmt: skip
         assert make_config("gym", preset).task == "gym"

@@ -5,8 +5,11 @@ import pytest
 
 from irrl.analysis.comparison_plots import plot_comparison
 from irrl.errors import UserError
+from irrl.reward_model.discriminator import Discriminator
 from irrl.tasks import checked_run, evaluate, find_task, make_config, open_run
+from irrl.tasks.gym import train
 from irrl.tasks.gym.environments import describe
+from irrl.tasks.gym.evaluate import evaluate_now
 from irrl.tasks.gym.play import walks_of
 from tests.helpers.runs import run_in
 from tests.tasks.gym import own
@@ -51,8 +54,28 @@ def test_where_it_went_can_be_drawn(run):
 
 def test_bins_and_an_ensemble_with_a_bonus_go_with_a_reward_of_classes(tmp_path):
     bins = {"density": "bins", "bins": 8, "reward": "clipped-linear", "bonus_weight": 0.1}
+    bins["beta_nll"] = 0.0
     found = run_in(tmp_path / "run", "gym", **{**WALK, **bins, "steps": 400}).summary()
     assert found["squared_error"] < 2.0 and found["reward_mean"] >= 0.0
+
+
+def test_the_discriminators_step_size_falls_along_its_schedule(tmp_path, monkeypatch):
+    shares = []
+    scale = Discriminator.scale_learning_rate
+    monkeypatch.setattr(
+        Discriminator, "scale_learning_rate", lambda d, s: shares.append(s) or scale(d, s)
+    )
+    run_in(tmp_path / "run", "gym", **WALK)
+    assert len(shares) > 2 and shares == sorted(shares, reverse=True)
+    assert shares[0] > 0.5 and shares[-1] == pytest.approx(0.0)
+
+
+def test_what_was_just_measured_is_not_measured_again(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(train, "evaluate_now", lambda *a: seen.append(1) or evaluate_now(*a))
+    run = run_in(tmp_path / "run", "gym", **WALK)
+    assert len(seen) == len(run.rows())
+    assert run.summary()["squared_error"] == run.rows()[-1]["squared_error"]
 
 
 def test_an_environment_that_says_nothing_is_asked_for_numbers():

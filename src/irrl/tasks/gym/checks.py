@@ -7,6 +7,7 @@ from irrl.density_rewards import DENSITY_REWARDS
 from irrl.errors import UserError, shown, unknown_name
 from irrl.rewards import REWARDS
 from irrl.runs.config import flag_name
+from irrl.tasks.gym.names import DEEPEST, WIDEST
 
 if TYPE_CHECKING:
     from irrl.tasks.gym.config import GymConfig
@@ -31,6 +32,8 @@ def require_engine(config: "GymConfig", agents: Sequence[str]) -> None:
         raise UserError("engine rllib carries labels and skills, not mode regression")
     if config.observe != "raw":
         raise UserError(f"engine rllib shows raw observations, got observe {config.observe}")
+    if config.discriminator_schedule != "constant":
+        raise UserError("engine rllib learns with a constant discriminator-schedule")
     if config.device != "cpu":
         raise UserError(f"engine rllib learns on the cpu, got device {config.device}")
     if config.action_gain is not None:
@@ -58,12 +61,16 @@ def require_label_settings(config: "GymConfig") -> None:
                 f"reward {config.reward} is of classes: take density bins, or one of "
                 f"{', '.join(DENSITY_REWARDS)}"
             )
+        if config.beta_nll and config.density == "bins":
+            raise UserError("beta-nll goes with density normal, not with bins")
         return
     if config.reward in DENSITY_REWARDS and config.reward not in REWARDS:
         raise UserError(f"reward {config.reward} is for labels that are numbers: mode regression")
     for name in ("label_low", "label_moves", "epsilon"):
         if getattr(config, name) is not None:
             raise UserError(f"{flag_name(name)} is for labels that are numbers: mode regression")
+    if config.beta_nll:
+        raise UserError("beta-nll is for labels that are numbers: mode regression")
 
 
 def seen_part(sees: str, names: list[str]) -> Any:
@@ -83,6 +90,20 @@ def seen_part(sees: str, names: list[str]) -> Any:
         raise UserError(
             f"sees must be all or numbers of a vector such as 0:2, got {shown(sees)}"
         ) from None
+
+
+def parse_widths(text: str) -> list[int]:
+    """The units of each layer, from what the setting ``widths`` says."""
+    try:
+        widths = [int(units) for units in text.split(",")]
+    except ValueError:
+        widths = []
+    if not 1 <= len(widths) <= DEEPEST or not 1 <= min(widths) <= max(widths) <= WIDEST:
+        raise UserError(
+            f"widths must be numbers such as 128,128, at most {DEEPEST} and none above "
+            f"{WIDEST}, got {shown(text)}"
+        )
+    return widths
 
 
 def _one(number: int) -> slice:

@@ -9,11 +9,10 @@ from irrl.ensembles import KINDS
 from irrl.errors import UserError, shown
 from irrl.runs.config import SCHEDULES, Config, setting
 from irrl.runs.reading import parse_json
-from irrl.tasks.gym.checks import require_engine, require_label_settings
+from irrl.tasks.gym.checks import parse_widths, require_engine, require_label_settings
 from irrl.tasks.gym.names import (
     AGENTS,
     BONUSES,
-    DEEPEST,
     DENSITIES,
     ENGINES,
     JUDGES,
@@ -85,6 +84,10 @@ class GymConfig(Config):
     epsilon: float | None = setting(
         None, "of ball: half the side of the box, in prior standard deviations (0.25)"
     )
+    beta_nll: float = setting(
+        0.0,
+        "of a normal density: 0 learns by its likelihood, 1 weighs all errors alike (0.5: between)",
+    )
     label: str = setting("label", "where info has the label, such as prediction.target")
     sees: str = setting(
         "all", "what is judged: all, names of a dictionary's entries, or numbers of a vector (0:2)"
@@ -123,6 +126,7 @@ class GymConfig(Config):
     pixels: str = setting("contrast", "how images are seen: contrast, standardised or raw")
     frequencies: int = setting(3, "of Fourier features of small vectors")
     discriminator_learning_rate: float = setting(1e-3, "step size of the discriminator's Adam")
+    discriminator_schedule: str = setting("constant", "of that step size: constant or cosine")
     discriminator_batch_size: int | None = setting(
         None,
         "episodes in a batch of the discriminator; 128 for labels, 256 for skills if left open",
@@ -189,7 +193,7 @@ class GymConfig(Config):
         self.require_known(
             mode=MODES, agent=AGENTS, pay=PAYMENTS, observe=OBSERVED, schedule=SCHEDULES,
             bonus=BONUSES, density=DENSITIES, reward_unit=REWARD_UNITS, engine=tuple(ENGINES),
-            bonus_kind=KINDS,
+            bonus_kind=KINDS, discriminator_schedule=SCHEDULES,
         )  # fmt: skip
         require_engine(self, ENGINES[self.engine])
         require_label_settings(self)
@@ -219,7 +223,9 @@ class GymConfig(Config):
         self.require("max_episode_steps", lambda v: v is None or v >= 1, "at least 1")
         self.require("bucket action_gain", lambda v: v is None or v > 0, "positive")
         self.require("learning_rate discriminator_learning_rate", lambda v: v > 0, "positive")
-        self.require("discount lambda_ clip_range", lambda v: 0 <= v <= 1, "between 0 and 1")
+        self.require(
+            "discount lambda_ clip_range beta_nll", lambda v: 0 <= v <= 1, "between 0 and 1"
+        )
         self.require("held_out", lambda v: 0 <= v < 1, "at least 0 and below 1")
         self.require("batch_size", lambda v: self.has_replay or v > 1, "at least 2")
         if self.has_replay and self.judge == "trajectory":
@@ -259,16 +265,7 @@ class GymConfig(Config):
 
     def all_widths(self) -> list[int]:
         """The units of each layer."""
-        try:
-            widths = [int(text) for text in self.widths.split(",")]
-        except ValueError:
-            widths = []
-        if not 1 <= len(widths) <= DEEPEST or not 1 <= min(widths) <= max(widths) <= WIDEST:
-            raise UserError(
-                f"widths must be numbers such as 128,128, at most {DEEPEST} and none above "
-                f"{WIDEST}, got {shown(self.widths)}"
-            )
-        return widths
+        return parse_widths(self.widths)
 
     def reward_model_settings(self) -> dict[str, Any]:
         """What the reward model is made with."""

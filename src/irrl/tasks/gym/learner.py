@@ -22,6 +22,7 @@ from irrl.nn.distributed import current_world
 from irrl.nn.models import choose_device, open_oracle
 from irrl.reward_model import RewardModel
 from irrl.runs.checkpoint import Checkpoint
+from irrl.runs.config import share_left
 from irrl.runs.ray_cluster import import_rllib
 from irrl.runs.reading import is_number, is_step
 from irrl.tasks.gym import agents
@@ -53,6 +54,7 @@ class Learner:
     segment: int = -1  # none begun yet
     observed: int = -1  # the last step at which it was looked at
     since: dict[str, float] = field(default_factory=dict)  # sums since the last row
+    measured: tuple[int, dict[str, Any]] = (-1, {})  # the last metrics, and at which step
     cpu_before: float = 0.0  # seconds of the processor, before this process
     cpu_at_start: float = field(default_factory=time.process_time)
 
@@ -79,6 +81,13 @@ class Learner:
         _, self.callback = self.agent._setup_learn(
             config.steps - self.step, None, reset_num_timesteps=False
         )
+
+    def schedule_discriminator(self) -> None:
+        """The step size with which the discriminator learns at this step."""
+        config = self.config
+        done = min(self.step, config.steps)
+        share = share_left(config.discriminator_schedule, done, config.steps)
+        self.model.discriminator.scale_learning_rate(share)
 
     def look(self) -> None:
         """What is looked at is what learns, here."""

@@ -22,6 +22,7 @@ OF_REWARD_MODEL = {
     "reward": "reward",
     "reward_unit": "reward_unit",
     "epsilon": "epsilon",
+    "beta_nll": "beta_nll",
     "prior": "prior",
     "ensemble_size": "ensemble",
     "bonus_weight": "bonus",

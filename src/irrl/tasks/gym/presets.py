@@ -19,6 +19,35 @@ _MAZE = {
     "evaluate_episodes": 100,
 }
 
+_LOCALISATION = {
+    "env": "ap_gym:LightDark-v0",
+    "mode": "regression",
+    "reward": "ball",
+    "pay": "steps",
+    "varying_length": True,
+    "last_action": True,
+    "frequencies": 0,
+    "beta_nll": 0.5,
+    "discriminator_core": "gru",
+    "discriminator_width": 64,
+    "discriminator_learning_rate": 3e-3,
+    "discriminator_schedule": "cosine",
+    "discriminator_batch_size": 64,
+    "samples_per_episode": 32,
+    "observe": "belief",
+    "steps": 144_000,
+    "rollout": 50,
+    "batch_size": 640,
+    "n_epochs": 10,
+    "schedule": "cosine",
+    "lambda_": 0.9,
+    "log_std": -0.5,
+    "deterministic": True,
+    "checkpoint_every": 144_000,
+    "evaluate_every": 144_000,
+    "evaluate_episodes": 1_024,
+}
+
 PRESETS = {
     "fast": Preset(
         "skills of a point mass, 32 codes: a minute on one core", {"schedule": "cosine"}
@@ -91,29 +120,17 @@ PRESETS = {
         },
     ),
     "localisation": Preset(
-        "labels that are numbers, one for each step; LightDark of ap_gym: a minute",
+        "labels that are numbers, one for each step; LightDark of ap_gym: a minute", _LOCALISATION
+    ),
+    "lidar": Preset(
+        "the same by the walls around: LIDARLocMazeStatic of ap_gym: four minutes, most its own",
         {
-            "env": "ap_gym:LightDark-v0",
-            "mode": "regression",
-            "reward": "ball",
-            "pay": "steps",
-            "varying_length": True,
-            "discriminator_core": "gru",
-            "last_action": True,
-            "frequencies": 0,
-            "samples_per_episode": 32,
-            "discriminator_batch_size": 64,
-            "observe": "belief",
-            "steps": 80_000,
-            "rollout": 50,
-            "batch_size": 256,
-            "schedule": "cosine",
-            "lambda_": 0.9,
-            "log_std": -1.0,
-            "deterministic": True,
-            "checkpoint_every": 80_000,
-            "evaluate_every": 40_000,
-            "evaluate_episodes": 256,
+            **_LOCALISATION,
+            "env": "ap_gym:LIDARLocMazeStatic-v0",
+            "steps": 128_000,
+            "evaluate_every": 64_000,
+            "evaluate_episodes": 128,
+            "checkpoint_every": 128_000,
         },
     ),
     "replay": Preset(

@@ -33,6 +33,7 @@ def learn_once(learner: Learner) -> None:
 
     # discriminator <- trajectory, label
     if learner.model.batches_due >= 1:
+        learner.schedule_discriminator()
         learner.note(learner.model.learn())
 
 
@@ -62,7 +63,7 @@ def train(run: Run, learner: Learner) -> Metrics:
             train_on_cluster(run, learner)
         else:
             train_here(run, learner)
-        metrics = evaluate_now(config, learner.described, learner.agent, learner.model)
+        metrics = measured_at_end(learner)
         cost = {"steps": learner.step, "seconds": run.seconds, "cpu_seconds": learner.cpu_seconds}
         return run.finish({**metrics, **cost})
     except ValueError as error:
@@ -74,6 +75,14 @@ def train(run: Run, learner: Learner) -> Metrics:
         ) from None
     finally:
         learner.close()
+
+
+def measured_at_end(learner: Learner) -> dict[str, Any]:
+    """Metrics of the learner as it is: those of its last row, where nothing was learned since."""
+    step, metrics = learner.measured
+    if step == learner.step:
+        return metrics
+    return evaluate_now(learner.config, learner.described, learner.agent, learner.model)
 
 
 def train_here(run: Run, learner: Learner) -> None:
@@ -99,6 +108,7 @@ def observe(run: Run, learner: Learner) -> bool:
         require_finite(now, *learner.agent.policy.state_dict().values())
     if due:
         metrics = evaluate_now(config, learner.described, learner.agent, learner.model)
+        learner.measured = (now, metrics)
         run.log({"step": now, **metrics, **learner.take_notes()})
     if saves:
         run.save(now, *learner.to_checkpoint())
