@@ -50,10 +50,13 @@ def load_runs() -> list[Run]:
 
 
 def _run(found: dict[str, Any]) -> Run:
-    curve = found["curve"]
-    columns = [np.array([look[name] for look in curve]) for name in ("step", "gold", "kl", "score")]
-    named = (found[name] for name in ("reward", "kind", "seed"))
-    return Run(*named, *columns, found["settings"], found["commit"])
+    def column(name: str) -> np.ndarray:
+        return np.array([look[name] for look in found["curve"]])
+
+    looks = {"steps": "step", "gold": "gold", "kl": "kl", "score": "score"}
+    same = ("reward", "kind", "seed", "settings", "commit")
+    columns = {field: column(name) for field, name in looks.items()}
+    return Run(**{name: found[name] for name in same}, **columns)
 
 
 def where(runs: list[Run], reward: str, kind: str) -> list[Run]:
