@@ -53,10 +53,11 @@ def _run(found: dict[str, Any]) -> Run:
     def column(name: str) -> np.ndarray:
         return np.array([look[name] for look in found["curve"]])
 
-    looks = {"steps": "step", "gold": "gold", "kl": "kl", "score": "score"}
-    same = ("reward", "kind", "seed", "settings", "commit")
-    columns = {field: column(name) for field, name in looks.items()}
-    return Run(**{name: found[name] for name in same}, **columns)
+    return Run(
+        reward=found["reward"], kind=found["kind"], seed=found["seed"],
+        steps=column("step"), gold=column("gold"), kl=column("kl"), score=column("score"),
+        settings=found["settings"], commit=found["commit"],
+    )  # fmt: skip
 
 
 def where(runs: list[Run], reward: str, kind: str) -> list[Run]:
