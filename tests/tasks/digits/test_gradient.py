@@ -18,7 +18,7 @@ from irrl.gradient_noise import (
     snr,
 )
 from irrl.losses import baseline_loss
-from irrl.tasks import make_config
+from irrl.tasks import make_config, open_run
 from irrl.tasks.digits import train
 from irrl.tasks.digits.gradient import (
     Baseline,
@@ -27,6 +27,7 @@ from irrl.tasks.digits.gradient import (
     batches_of,
     fit_baseline,
     gradients_of,
+    measure_gradient,
     outcomes,
     play,
     rewarded_parameters,
@@ -252,3 +253,17 @@ def test_so_many_batches():
     assert batches_of(config, None) == 50 and batches_of(config, 300) == 4
     with pytest.raises(UserError, match=r"at least 4 batches of 64.*256 or more, got 255"):
         batches_of(config, 255)
+
+
+def test_one_thread_measures_however_many_there_are(digits_run):
+    run, seen, before = open_run(digits_run), [], torch.get_num_threads()
+
+    def progress(done, total):
+        seen.append(torch.get_num_threads())
+
+    torch.set_num_threads(2)
+    try:
+        measure_gradient(run, digits_run, ("linear",), None, 1, progress)
+        assert set(seen) == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

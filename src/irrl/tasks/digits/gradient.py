@@ -22,6 +22,7 @@ from irrl.gradient_measured import ORACLE, RUN, Arm, MeasuredGradients, make_arm
 from irrl.gradient_noise import FEWEST, BatchGroup, sampled_moments
 from irrl.losses import label_nll, normalise_advantage, reinforce_loss
 from irrl.nn.models import device_to_look, open_oracle
+from irrl.nn.parallel import parts_in_parallel
 from irrl.runs.run import Run
 from irrl.tasks.digits.chance import sample_epoch
 from irrl.tasks.digits.data import CLASSES
@@ -88,7 +89,8 @@ def measure_gradient(
         def tell(done: int, before: int = number) -> None:
             progress(before * batches + done, len(chosen) * batches)
 
-        found.append(gradients_of(config, models, arms, checkpoint.step, upcoming, tell))
+        with parts_in_parallel(device, 1):  # threads would wait for each other most of the time
+            found.append(gradients_of(config, models, arms, checkpoint.step, upcoming, tell))
     return found
 
 
