@@ -37,7 +37,7 @@ def headlines() -> list[Row]:
     """The rows whose study is there."""
     return [
         *skills_rows(), *digits_rows(), counting_row(), *gym_rows(), numbers_row(), maze_row(),
-        preferences_row(),
+        robot_row(), preferences_row(),
     ]  # fmt: skip
 
 
@@ -150,6 +150,21 @@ def maze_row() -> Row:
         f"state, no bonus) {diayn}",
         "gym-maze",
         len(found["seeds"]),
+    )
+
+
+def robot_row() -> Row:
+    study = "gym-half-cheetah"
+    log, diayn = (
+        shown_estimate(study, "clipped-log", "n_skills"),
+        shown_estimate(f"{study}-diayn", "log", "n_skills"),
+    )
+    return Row(
+        "8 skills of MuJoCo's HalfCheetah, told from where they end after five seconds, stock PPO",
+        shown_estimate(study, "clipped-linear", "n_skills"),
+        f"same trainer: clipped log {log}, DIAYN {diayn}",
+        study,
+        seeds_of(study),
     )
 
 
