@@ -90,7 +90,7 @@ def section() -> str:
         "\n## A language model that learns to be friendly\n\nSmolLM2-135M, its last four layers "
         "trained by TRL's GRPO; the preference model is frozen after 256 comparisons, or learns "
         "on from what the policy writes. The gold is the judge's own mean sentiment (-1 to 1) of "
-        "64 completions, whose standard error is about 0.06; seeds one by one. The scores of "
+        "64 completions, with a standard error of at most 0.1 where it is 0.6; seeds one by one. The scores of "
         "co-trained models are on a scale that moves.\n\n"
         f"    {command}\n\ncommit {commits}; data in `results/language/`; predictions in "
         f"`experiments/language/predictions.md`\n\n{markdown_table(header, rows)}\n"
