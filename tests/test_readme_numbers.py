@@ -25,9 +25,11 @@ NO_MEASUREMENT = (
     r"18 glimpses",
     r"at most 32",
     r"50 skills",
+    r"8 skills",
     r"buckets of 100",
     r"600 comparisons",
     r"0\.2 to 4 times",
+    r"begin at 0",
 )
 """Patterns of what is chosen, not measured; each must stand in the README."""
 

@@ -50,14 +50,14 @@ def of_study(name):
             yield from (Source(value, name, seeds) for value in (mean.value, *ends))
 
 
-def of_sweep(name):
-    """Means of runs of a sweep that differ in their seed only."""
-    kept = json.loads((RESULTS / "which-reward" / f"{name}.json").read_text())
+def of_sweep(path, *settings):
+    """Means of runs of a sweep that differ in their seed only, and how many there are of each."""
     groups = {}
-    for run in kept["runs"]:
-        same = tuple(run[k] for k in ("codes", "optimism", "reward"))
-        groups.setdefault(same, []).append(run["n_skills"])
-    return [Source(float(np.mean(values)), name, len(values)) for values in groups.values()]
+    for run in json.loads((RESULTS / path).read_text())["runs"]:
+        groups.setdefault(tuple(run[k] for k in settings), []).append(run["n_skills"])
+    for values in groups.values():
+        yield Source(float(np.mean(values)), path, len(values))
+        yield Source(len(values), path)
 
 
 def of_other_studies(name):
@@ -101,13 +101,20 @@ def sources_of_row(row):
         found += [*of_study("skills-fast"), ceiling()]
     if row.study == "gym-light-dark":
         found += [*of_study(f"{row.study}-own-reward"), Source(1.0, "a blind guess")]
+    if row.study == "gym-half-cheetah":
+        found += of_study(f"{row.study}-diayn")
     if task == "gym":
         found += [s for peer in CIRCLE_SQUARE for s in of_text(peer.text, "peers")]
     return found
 
 
 def sources_of_prose():
-    return [*of_study("skills-fast"), *of_sweep("skills"), ceiling()]
+    return [
+        *of_study("skills-fast"),
+        *of_sweep("which-reward/skills.json", "codes", "optimism", "reward"),
+        *of_sweep("observations/skills-from-zero.json", "bonus_kind", "reward"),
+        ceiling(),
+    ]
 
 
 def ceiling():
