@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.helpers.browser import find_browser
+from tests.helpers.browser import find_browser, open_page
 
 DESK, PHONE = {"width": 1200, "height": 900}, {"width": 360, "height": 740}
 LOADED = """async () => {
@@ -27,11 +27,7 @@ def browser():
 @pytest.fixture
 def page(browser):
     """A page, and what it asked for and complained about."""
-    page = browser.new_page(viewport=DESK)
-    page.requests, page.complaints = [], []
-    page.on("request", lambda request: page.requests.append(request.url))
-    page.on("console", lambda message: page.complaints.append(message.text))
-    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    page = open_page(browser, viewport=DESK)
     yield page
     page.close()
 

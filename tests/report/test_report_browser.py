@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from irrl.analysis.stats import mean_estimate
-from tests.helpers.browser import find_browser
+from tests.helpers.browser import find_browser, open_page
 from tests.helpers.command import irrl_command
 
 COLOURS = {"clipped-linear": "rgb(0, 114, 178)", "clipped-log": "rgb(230, 159, 0)"}
@@ -39,17 +39,11 @@ def browser():
 @pytest.fixture
 def page(browser, report):
     """The page with everything drawn, and what it asked for and complained about."""
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    page = context.new_page()
-    page.requests, page.complaints = [], []
-    page.on("request", lambda request: page.requests.append(request.url))
-    page.on("console", lambda message: page.complaints.append(message.text))
-    page.on("pageerror", lambda error: page.complaints.append(str(error)))
-    page.on("dialog", lambda dialog: page.complaints.append(dialog.message))
+    page = open_page(browser, viewport={"width": 1200, "height": 900})
     page.goto(report.as_uri())
-    page.wait_for_selector("html[data-drawn=yes]", timeout=120_000)
+    page.wait_for_selector("html[data-drawn=yes]")
     yield page
-    context.close()
+    page.close()
 
 
 def lines(page):

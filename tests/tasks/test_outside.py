@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.helpers.browser import find_browser
+from tests.helpers.browser import find_browser, open_page
 from tests.helpers.command import failed, irrl_command
 from tests.helpers.runs import content, killed_and_resumed
 
@@ -98,15 +98,13 @@ def test_compare_plot_and_a_report_in_the_browser(installed, irrl, tmp_path):
     assert irrl("report", "out", "-o", "report.html").returncode == 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser())
-        page, complaints = browser.new_page(), []
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page = open_page(browser)
         page.goto((tmp_path / "report.html").as_uri())
-        page.wait_for_selector("html[data-drawn=yes]", timeout=120_000)
+        page.wait_for_selector("html[data-drawn=yes]")
         text = page.inner_text("main")
         curves = page.locator("#chart-0 path.js-line").count()
         browser.close()
-    assert complaints == [] and curves >= 2
+    assert page.complaints == [] and curves >= 2
     assert "doors" in text and "labels told (%)" in text and "clipped-linear" in text
 
 
