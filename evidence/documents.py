@@ -25,6 +25,7 @@ from tables import (
     recipe_table,
     table,
 )
+from upside import upside_table
 from which_reward_tables import section as which_reward_section
 
 
@@ -35,8 +36,8 @@ def write_documents() -> None:
 
 
 def readme_text(readme: str) -> str:
-    """The README with its table anew."""
-    return fill(readme, "headlines", headline_block())
+    """The README with its tables anew."""
+    return fill(fill(readme, "headlines", headline_block()), "upside", upside_table())
 
 
 def results_text() -> str:

@@ -18,6 +18,7 @@ from readme import fill
 from studies import RESULTS, ROOT
 from study import Study
 from tables import commits, is_there, load
+from upside import AS_LONG_AS_TRAINING, upside_table
 
 from irrl.analysis.stats import mean_estimate
 from irrl.analysis.tables import markdown_table
@@ -68,24 +69,8 @@ PICTURES = {
     "gym-maze": ("gym-maze/clipped-linear", "gym-maze/clipped-log", "gym-maze-diayn/log"),
     "gym-u-maze": ("gym-u-maze/clipped-linear",),
 }
-RANDOM = {"50 episodes": (50, 40), "50,000 episodes, ten million steps": (50_000, 3)}
+RANDOM = {"50 episodes": (50, 40), AS_LONG_AS_TRAINING: (50_000, 3)}
 """Episodes, and how many seeds."""
-
-UPSIDE = {
-    "random": ("29.2", "23.3"),
-    "DIAYN-50": ("30.0", "25.3"),
-    "SMM-50": ("28.0", "25.0"),
-    "EDL-50 (knows the states to reach)": ("33.3", "52.3"),
-    "flat UPSIDE-50": ("51.3", "57.3"),
-    "UPSIDE (a tree of skills)": ("85.7", "71.3"),
-}
-"""ICLR 2022, Table 2: buckets of Bottleneck and U-Maze."""
-
-BESIDE_UPSIDE = {
-    "DIAYN-50": ("log", "gym-maze-diayn"),
-    "clipped-linear, 50 codes, flat": ("clipped-linear", "gym-maze", "gym-u-maze"),
-}
-"""Rows of ours: a reward, and the study of each maze; what is missing was not run."""
 
 
 def main() -> None:
@@ -158,26 +143,6 @@ def random_table() -> str:
         for text, mazes in found.items()
     ]
     return markdown_table(["uniform actions", "Bottleneck", "U-Maze"], rows)
-
-
-def upside_table() -> str:
-    """UPSIDE's rows and ours, in mazes that are not known to be the same."""
-    rows = [[f"UPSIDE's table: {name}", *its] for name, its in UPSIDE.items()]
-    kept = RESULTS / "gym-maze-random.json"
-    if kept.exists():
-        mazes = json.loads(kept.read_text())[list(RANDOM)[-1]]
-        rows.append(["here: random", *(str(mean_estimate(found)) for found in mazes.values())])
-    for name, (reward, *studies) in BESIDE_UPSIDE.items():
-        found = [_coverage(study, reward) for study in studies]
-        rows.append([f"here: {name}", *found, *["-"] * (2 - len(found))])
-    return markdown_table(["", "Bottleneck", "U-Maze"], rows)
-
-
-def _coverage(name: str, reward: str) -> str:
-    if not is_there(name):
-        return "-"
-    values = load(name)["rewards"][reward]["coverage"]["values"]
-    return str(estimate_of(MAZE_STUDIES[name], reward, "coverage", values))
 
 
 def studies_table() -> str:

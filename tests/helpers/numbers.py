@@ -9,6 +9,8 @@ import numpy as np
 
 from irrl.analysis.ranges import range_in
 from irrl.analysis.stats import FEW, mean_estimate
+from irrl.envs.maze_map import read_maze
+from irrl.envs.maze_metrics import largest_coverage
 from irrl.tasks import find_task, make_config
 from irrl.tasks.gym.peers import CIRCLE_SQUARE
 from tests.helpers.command import REPOSITORY
@@ -18,6 +20,7 @@ sys.path.insert(0, str(REPOSITORY / "evidence"))
 from beside import configs
 from readme import headlines, pendulum_returns
 from studies import PUBLISHED, STUDIES
+from upside import UPSIDE, buckets_of
 
 RESULTS = REPOSITORY / "results"
 
@@ -70,10 +73,15 @@ def of_other_studies(name):
         ]
         groups = [f["coverage"]["values"] for k in kept for f in k["rewards"].values()]
     for values in groups:
-        mean = mean_estimate(values)
-        ends = values if len(values) <= FEW else [mean.low, mean.high]
-        yield Source(len(values), name)
-        yield from (Source(value, name, len(values)) for value in (mean.value, *ends))
+        yield from of_seeds(values, name)
+
+
+def of_seeds(values, name, most=np.inf):
+    """A mean, the ends of its interval or all seeds, and how many there are."""
+    mean = mean_estimate(values).within(-np.inf, most)
+    ends = values if len(values) <= FEW else [mean.low, mean.high]
+    yield Source(len(values), name)
+    yield from (Source(value, name, len(values)) for value in (mean.value, *ends))
 
 
 def of_text(text, study):
@@ -121,9 +129,19 @@ def ceiling():
     return Source(find_task("skills").ceiling(make_config("skills")), "ceiling")
 
 
+def sources_of_mazes():
+    """Rows of UPSIDE's table and of ours."""
+    for maze, theirs in UPSIDE.items():
+        yield f"{maze}, UPSIDE's table", [s for text in theirs for s in of_text(text, "UPSIDE")]
+        most = largest_coverage(read_maze(maze.lower()))
+        ours = [of_seeds(values, maze, most) for values in buckets_of(maze).values()]
+        yield f"{maze}, here", [source for each in ours for source in each]
+
+
 def all_sources():
     """First cell of a row, or nothing for prose -> what its numbers may come from."""
-    return {"": sources_of_prose()} | {row.what: sources_of_row(row) for row in headlines()}
+    rows = {row.what: sources_of_row(row) for row in headlines()}
+    return {"": sources_of_prose()} | rows | dict(sources_of_mazes())
 
 
 # --- what is printed ---
