@@ -6,8 +6,8 @@ from irrl.runs.shown import shown_number
 
 
 def test_small_numbers_are_shown_with_more_decimals():
-    shown = [shown_number(x) for x in (90.04, 0.0, 0.1, 0.0123, -0.05)]
-    assert shown == ["90.0", "0.0", "0.1", "0.0123", "-0.0500"]
+    shown = [shown_number(x) for x in (90.04, 0.0, 0.463, 0.0123, -0.05)]
+    assert shown == ["90.0", "0.0", "0.46", "0.0123", "-0.0500"]
     assert shown_number(0.15, beside=0.05) == "0.1500"
 
 
