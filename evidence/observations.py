@@ -7,14 +7,13 @@ Runs are in `runs/observations/`, what is kept of them in `results/observations/
 `evidence/which_reward.py`.
 """
 
-import argparse
 import json
 import tomllib
 from collections.abc import Sequence
 
 from studies import RESULTS, ROOT
 from study import COLUMNS
-from which_reward import Kept, finished, keep, load
+from which_reward import Kept, keep_sweeps, load
 
 from irrl.analysis.ranges import range_of
 from irrl.analysis.stats import mean_estimate
@@ -22,21 +21,13 @@ from irrl.analysis.tables import markdown_table
 
 SWEEPS = ROOT / "experiments" / "observations"
 KEPT = RESULTS / "observations"
+HEADS = ("digits", "digits-long", "counting", "counting-long")
 REWARDS = ("clipped-linear", "clipped-log")
 SMALL = ("ensemble_disagreement", "train_bonus_mean", "train_reward_mean")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--list", action="store_true", help="say what is finished")
-    options = parser.parse_args()
-    for path in sorted(SWEEPS.glob("*.toml")):
-        runs = finished(path)
-        if options.list:
-            print(f"{path.stem}: {len(runs)} finished")
-        elif runs:
-            keep(path, runs, KEPT, SMALL)
-    if not options.list:
+    if keep_sweeps(SWEEPS, KEPT, __doc__, SMALL):
         from documents import write_documents
 
         write_documents()
@@ -48,8 +39,8 @@ def kept_of(name: str) -> Kept | None:
 
 def section() -> str:
     """All tables that there are data for."""
-    parts = [part for part in (skills_part(), heads_part("digits"), heads_part("counting")) if part]
-    if not parts:
+    parts = [skills_part(), *(heads_part(name) for name in HEADS)]
+    if not any(parts):
         return ""
     return (
         "\n## Insufficient observations: a bonus for disagreement\n\nThe sweeps of "
@@ -128,11 +119,12 @@ def skills_part() -> str:
 # --- digits and counting ---
 
 
-def heads_part(task: str) -> str:
-    kept = kept_of(task)
+def heads_part(name: str) -> str:
+    kept = kept_of(name)
     if kept is None:
         return ""
-    settings = tomllib.loads((SWEEPS / f"{task}.toml").read_text())["settings"]
+    plan = tomllib.loads((SWEEPS / f"{name}.toml").read_text())
+    task, settings = plan["task"], plan["settings"]
     weights = sorted({run["bonus_weight"] for run in kept.runs})
     rows = [
         [reward, f"{weight:g}", *cells(runs, task), mean_of(runs, "ensemble_disagreement")]
@@ -142,13 +134,13 @@ def heads_part(task: str) -> str:
     ]
     head = ["reward", "bonus weight", "seeds", *COLUMNS[task].titles, "gap, nats"]
     table = markdown_table(head, rows)
-    unit = "epoch" if task == "digits" else "episodes"
-    long = f"{settings.get('epochs', settings.get('episodes')):,} {unit}"
+    unit = "epochs" if task == "digits" else "episodes"
+    title = f"{task.capitalize()}: two heads, {unit}: {settings[unit]:,}"
     text = (
-        f"Two heads on one hidden state in all rows, {long}; rewards and the bonus, the log gap, "
-        "in units of the largest reward. Weight 0 pays no bonus."
+        "Two heads on one hidden state in all rows; rewards and the bonus, the log gap, in units "
+        "of the largest reward. Weight 0 pays no bonus."
     )
-    return part(f"{task.capitalize()}: two heads", text, [kept], table)
+    return part(title, text, [kept], table)
 
 
 if __name__ == "__main__":

@@ -42,21 +42,26 @@ class Kept(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--list", action="store_true", help="say what is finished")
-    options = parser.parse_args()
-    for path in sorted(SWEEPS.glob("*.toml")):
-        runs = finished(path)
-        if options.list:
-            print(f"{path.stem}: {len(runs)} finished")
-        elif runs:
-            keep(path, runs)
-    if not options.list:
+    if keep_sweeps(SWEEPS, KEPT, __doc__):
         from documents import write_documents
         from which_reward_figures import write_figures
 
         write_figures()
         write_documents()
+
+
+def keep_sweeps(sweeps: Path, kept_in: Path, text: str, small: tuple[str, ...] = ()) -> bool:
+    """Keep what is finished, or only say what is: whether something may have been kept."""
+    parser = argparse.ArgumentParser(description=text.splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="say what is finished")
+    options = parser.parse_args()
+    for path in sorted(sweeps.glob("*.toml")):
+        runs = finished(path)
+        if options.list:
+            print(f"{path.stem}: {len(runs)} finished")
+        elif runs:
+            keep(path, runs, kept_in, small)
+    return not options.list
 
 
 def finished(path: Path) -> list[Path]:
@@ -65,9 +70,7 @@ def finished(path: Path) -> list[Path]:
     return sorted(summary.parent for summary in out.glob("**/seed-*/summary.json"))
 
 
-def keep(
-    path: Path, folders: list[Path], kept_in: Path = KEPT, small: tuple[str, ...] = ()
-) -> None:
+def keep(path: Path, folders: list[Path], kept_in: Path, small: tuple[str, ...]) -> None:
     """Write what is to be kept of finished runs; ``small`` are metrics that need more digits."""
     plan = tomllib.loads(path.read_text())
     varied = sorted({name.replace("-", "_") for name in plan["grid"]} | {"reward", "seed"})

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from irrl.cli.main import main
+from tests.helpers.bonuses import REFUSED_BONUSES
 from tests.helpers.command import failed, failing
 
 
@@ -124,15 +125,7 @@ def test_an_oracle_run(irrl, scenes_folder, counting_run, tmp_path):
         (["--encoder", "resnet"], ["unknown encoder 'resnet'", "Did you mean 'resnet18'"]),
         (["--prior", "flat"], ["unknown prior 'flat'", "sampler, uniform"]),
         (["--core", "lstm"], ["unknown core 'lstm'"]),
-        (["--reward", "disdain"], ["needs an ensemble", "bonus disagreement"]),
-        (["--bonus", "visits"], ["unknown bonus 'visits'", "disagreement"]),
-        (["--bonus", "disagreement", "--ensemble-size", "1"], ["ensemble-size of 2 or more"]),
-        (["--bonus", "disagreement", "--bonus-weight", "-1"], ["bonus-weight", "zero or positive"]),
-        (["--bonus", "disagreement", "--bonus-kind", "linear"], ["bonus-kind", "quadratic"]),
-        (["--bonus-kind", "quadratic"], ["bonus-kind needs a bonus"]),
-        (["--bonus-weight", "2"], ["bonus-weight needs a bonus"]),
-        (["--ensemble-size", "0"], ["ensemble-size", "at least 1"]),
-        (["--bonus", "disagreement", "--oracle", "nowhere"], ["bonus excludes oracle"]),
+        *REFUSED_BONUSES,
         (["--bonus", "disagreement", "--behaviour-policy", "stay"], ["would reward nobody"]),
         (["--resolution", "100"], ["resolution must be a divisor of 256"]),
         (["--resolution", "2"], ["resolution 2 is too small"]),

@@ -6,6 +6,7 @@ import shutil
 import pytest
 from PIL import Image
 
+from tests.helpers.bonuses import REFUSED_BONUSES
 from tests.helpers.command import failed
 
 
@@ -166,15 +167,7 @@ def test_mnist_is_fetched_from_a_folder(irrl, mnist_cache, tmp_path, monkeypatch
         (["--device", "cuda"], ["device cuda cannot be used here"]),
         (["--device", "toaster"], ["device toaster cannot be used here"]),
         (["--model", "cram"], ["unknown model 'cram'", "ram, dt-ram"]),
-        (["--reward", "disdain"], ["needs an ensemble", "bonus disagreement"]),
-        (["--bonus", "visits"], ["unknown bonus 'visits'", "disagreement"]),
-        (["--bonus", "disagreement", "--ensemble-size", "1"], ["ensemble-size of 2 or more"]),
-        (["--bonus", "disagreement", "--bonus-weight", "-1"], ["bonus-weight", "zero or positive"]),
-        (["--bonus", "disagreement", "--bonus-kind", "linear"], ["bonus-kind", "quadratic"]),
-        (["--bonus-kind", "quadratic"], ["bonus-kind needs a bonus"]),
-        (["--bonus-weight", "2"], ["bonus-weight needs a bonus"]),
-        (["--ensemble-size", "0"], ["ensemble-size", "at least 1"]),
-        (["--bonus", "disagreement", "--oracle", "nowhere"], ["bonus excludes oracle"]),
+        *REFUSED_BONUSES,
         (["--scales", "9"], ["more than twice the canvas-size"]),
         (["--discount", "0.5", "--credit", "final"], ["below 1 need credit dense"]),
         (["--batch-size", "1000"], ["at most the number of train images"]),
