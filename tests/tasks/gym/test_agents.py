@@ -17,8 +17,8 @@ KINDS = {
 }  # fmt: skip
 
 
-def learned(agent):
-    config = make_config("gym", "smoke", agent=agent, **SMALL, **KINDS[agent])
+def learned(agent, **settings):
+    config = make_config("gym", "smoke", agent=agent, **SMALL, **KINDS[agent], **settings)
     learner = prepare(config, None)
     learner.begin_segment()
     for _ in range(8):
@@ -39,6 +39,14 @@ def test_an_agent_comes_back_as_it_was(agent):
     assert counts["num_timesteps"] == 8 * 8 * 4
     assert any("optimizer" in name for name in arrays)
     assert any(name.startswith("replay.") for name in arrays) == config.has_replay
+
+
+@pytest.mark.parametrize("agent", ["ppo", "a2c", "recurrent-ppo"])
+def test_values_whose_loss_has_no_weight_stay_as_they_are(agent):
+    for weight, moved in ((0.5, True), (0.0, False)):
+        config, learner = learned(agent, value_coef=weight)
+        first = prepare(config, None).agent.policy.value_net.weight
+        assert torch.equal(learner.agent.policy.value_net.weight, first) != moved
 
 
 def test_what_does_not_fit_is_refused():

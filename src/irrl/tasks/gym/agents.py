@@ -83,6 +83,7 @@ def rollout_options(config: GymConfig) -> dict[str, Any]:
         "n_steps": config.rollout,
         "gae_lambda": config.lambda_,
         "ent_coef": config.entropy_coef,
+        "vf_coef": config.value_coef,
     }
     if config.agent != "a2c":
         whole = config.rollout * config.envs

@@ -170,6 +170,9 @@ class GymConfig(Config):
     n_epochs: int = setting(5, "passes over a rollout (ppo)")
     clip_range: float = setting(0.2, "of PPO")
     entropy_coef: float = setting(0.0, "weight of the entropy (not dqn, td3; 0 for sac: automatic)")
+    value_coef: float = setting(
+        0.5, "weight of the values' loss; smaller where returns are large (no replay buffer)"
+    )
     log_std: float = setting(
         -0.5, "first logarithm of the std of continuous actions (not sac, td3)"
     )
@@ -212,7 +215,7 @@ class GymConfig(Config):
             "at least 1",
         )
         self.require(
-            "seed frequencies warm_up learning_starts bonus_weight entropy_coef",
+            "seed frequencies warm_up learning_starts bonus_weight entropy_coef value_coef",
             lambda v: v >= 0,
             "zero or positive",
         )

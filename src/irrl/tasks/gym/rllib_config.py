@@ -58,7 +58,7 @@ def stock_config(config: GymConfig, begun_at: int) -> Any:
         train_batch_size_per_learner=config.batch_size if asynchronous else together,
         grad_clip=0.5,
         entropy_coeff=config.entropy_coef,
-        vf_loss_coeff=0.5,
+        vf_loss_coeff=config.value_coef,
         use_kl_loss=False,
     )
     if asynchronous:
