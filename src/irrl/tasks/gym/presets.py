@@ -20,7 +20,6 @@ _MAZE = {
 }
 
 _LOCALISATION = {
-    "env": "ap_gym:LightDark-v0",
     "mode": "regression",
     "reward": "ball",
     "pay": "steps",
@@ -35,17 +34,12 @@ _LOCALISATION = {
     "discriminator_batch_size": 64,
     "samples_per_episode": 32,
     "observe": "belief",
-    "steps": 144_000,
     "rollout": 50,
     "batch_size": 640,
     "n_epochs": 10,
     "schedule": "cosine",
-    "lambda_": 0.9,
     "log_std": -0.5,
     "deterministic": True,
-    "checkpoint_every": 144_000,
-    "evaluate_every": 144_000,
-    "evaluate_episodes": 1_024,
 }
 
 PRESETS = {
@@ -120,7 +114,20 @@ PRESETS = {
         },
     ),
     "localisation": Preset(
-        "labels that are numbers, one for each step; LightDark of ap_gym: a minute", _LOCALISATION
+        "labels that are numbers, one for each step; LightDark of ap_gym: three minutes",
+        {
+            **_LOCALISATION,
+            "env": "ap_gym:LightDark-v0",
+            "epsilon": 0.1,
+            "ensemble_size": 2,
+            "steps": 240_000,
+            "discount": 1.0,
+            "lambda_": 0.95,
+            "value_coef": 0.01,
+            "checkpoint_every": 240_000,
+            "evaluate_every": 240_000,
+            "evaluate_episodes": 2_048,
+        },
     ),
     "lidar": Preset(
         "the same by the walls around: LIDARLocMazeStatic of ap_gym: four minutes, most its own",
@@ -128,6 +135,7 @@ PRESETS = {
             **_LOCALISATION,
             "env": "ap_gym:LIDARLocMazeStatic-v0",
             "steps": 128_000,
+            "lambda_": 0.9,
             "evaluate_every": 64_000,
             "evaluate_episodes": 128,
             "checkpoint_every": 128_000,
