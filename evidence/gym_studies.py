@@ -8,7 +8,6 @@ DIAYN = (
     "--rewards log --reward-unit absolute --judge state --pay steps --bonus-weight 0 "
     "--discount 0.99"
 )
-SHORT = "--steps 32000 --evaluate-every 32000 --evaluate-episodes 128"
 LIDAR = (
     "gym --preset lidar --env fast_lidar:FastLIDARLocMazeStatic-v0 --steps 51200 "
     "--evaluate-every 51200 --checkpoint-every 51200"
@@ -16,7 +15,8 @@ LIDAR = (
 BEFORE = (
     "--steps 80000 --checkpoint-every 80000 --evaluate-every 40000 --evaluate-episodes 256 "
     "--beta-nll 0 --discriminator-width 128 --discriminator-learning-rate 0.001 "
-    "--discriminator-schedule constant --batch-size 256 --n-epochs 5 --log-std -1.0"
+    "--discriminator-schedule constant --batch-size 256 --n-epochs 5 --log-std -1.0 "
+    "--epsilon 0.25 --ensemble-size 1 --discount 0.99 --lambda 0.9 --value-coef 0.5"
 )
 """What the preset was first."""
 

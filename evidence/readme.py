@@ -125,7 +125,7 @@ def gym_rows() -> list[Row]:
 def numbers_row() -> Row:
     study, metric = "gym-light-dark", ("ball", "squared_error")
     return Row(
-        "Labels that are numbers, stock PPO: ap_gym's LightDark, squared error per step at 144k "
+        "Labels that are numbers, stock PPO: ap_gym's LightDark, squared error per step at 240k "
         "steps (a blind guess has 1)",
         shown_estimate(study, *metric),
         "the environment's own reward in the same trainer "
