@@ -63,7 +63,7 @@ GYM_STUDIES = {
         "label is its place at each step. PPO of Stable-Baselines3 sees what the discriminator "
         "believes, a normal density by a GRU, and is paid for it at every step. Squared errors in "
         "prior variances: a blind guess has 1, a particle filter that walks to the light 0.0093.",
-        f"{LOCALISATION} --rewards ball --seeds 5",
+        f"{LOCALISATION} --rewards ball --seeds 10",
         0.1,
     ),
     "gym-light-dark-own-reward": (
@@ -71,7 +71,7 @@ GYM_STUDIES = {
         "The same agent, paid by the environment: 1 less the squared error of the prediction, "
         "less a small cost of moving, at every step. The discriminator learns as before and makes "
         "the predictions, but pays nothing.",
-        f"{LOCALISATION} --rewards ball --pay environment --seeds 5",
+        f"{LOCALISATION} --rewards ball --pay environment --seeds 10",
         0.1,
     ),
     "gym-light-dark-before": (
