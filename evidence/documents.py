@@ -16,6 +16,7 @@ from tables import (
     calibration_table,
     commits,
     epochs_table,
+    has_curves,
     is_there,
     load,
     noise_of_rewards_table,
@@ -67,9 +68,10 @@ def results_text() -> str:
             parts.append(
                 f"\n## {study.title}\n\n{study.text}\n\n    {study.command}\n\n"
                 f"commit {commits(result)}{changed}; data in `results/{name}/`\n\n"
-                f"{table(name, study, beside(name, study))}\n"
-                f"![{study.title}](../results/{name}/comparison.png)\n"
+                f"{table(name, study, beside(name, study))}"
             )
+            if has_curves(name):
+                parts.append(f"\n![{study.title}](../results/{name}/comparison.png)\n")
             if study.epoch_by_epoch:
                 parts.append(f"\nValidation accuracy after each epoch:\n\n{epochs_table(name)}")
             if study.along:

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from beside import configs
+from regression_figure import draw_regression
 from studies import RESULTS, STUDIES
 from study import Study
-from tables import curves, load
+from tables import curves, has_curves, load
 
 from irrl.analysis.compare import Curves
 from irrl.analysis.comparison_plots import plot_metric, plot_panels
@@ -32,10 +33,11 @@ ORACLE = {
 
 def redraw() -> None:
     for name, study in STUDIES.items():
-        if (RESULTS / name / "curves.json").exists():
+        if (RESULTS / name / "curves.json").exists() and has_curves(name):
             draw_study(name, study)
     draw_panels("digits-rewards", REWARDS)
     draw_panels("digits-oracle", ORACLE)
+    draw_regression()
     for path in sorted(RESULTS.glob("*gradient.json")):
         draw_gradients(path.stem)
 

@@ -192,6 +192,12 @@ def curves(study: str, label: str) -> np.ndarray:
     return np.array([points for key, points in found.items() if key.split("/")[0] == folder])
 
 
+def has_curves(study: str) -> bool:
+    """Whether runs were looked at on the way: two ends make no curve."""
+    found = json.loads((RESULTS / study / "curves.json").read_text())
+    return any(len(points) > 2 for points in found.values())
+
+
 def to_threshold(found: np.ndarray, primary: Metric) -> Reached:
     reached = steps_to_threshold((found[0, :, 0], found[:, :, 1]), primary)
     assert reached is not None, f"{primary.name} has no threshold"

@@ -80,7 +80,7 @@ def plot_metric(
     plot_curves(axes, curves, bounds)
     axes.set(xlabel=xlabel, ylabel=metric.title)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    if ceiling is not None:
+    if ceiling:  # zero where less is better: the axis ends there
         plot_ceiling(axes, ceiling)
     top = max(x for x in (metric.high, ceiling, 0.0) if x is not None)
     axes.set_ylim(metric.low, max(1.08 * top, axes.get_ylim()[1]) if top else None)
