@@ -45,6 +45,7 @@ def test_it_can_be_compared_and_reported(run):
     assert checked_run(run.folder).final("squared_error") == run.summary()["squared_error"]
     (panel,) = plot_comparison([open_run(run.folder)]).axes
     assert panel.get_ylabel() == find_task("gym").for_variant(run.settings).primary.title
+    assert not panel.texts  # where less is better, zero is no ceiling
 
 
 def test_where_it_went_can_be_drawn(run):
