@@ -1,6 +1,7 @@
 """Tables of `experiments/which-reward/`: a number stands beside those of the same length."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -76,20 +77,18 @@ def rates_part() -> str:
     if kept is None or middle is None:
         return ""
     rows = []
-    for codes in (128, 24):
-        for reward in SKILLS:
-            row = [f"{codes} codes, {reward}"]
-            for optimism in (0.2, 1.0, 4.0):
-                same = {"reward": reward, "codes": codes, "optimism": optimism}
-                found = [
-                    kept.values("n_skills", discriminator_learning_rate=0.05, **same),
-                    middle.values("n_skills", **same),
-                    kept.values("n_skills", discriminator_learning_rate=0.15, **same),
-                ]
-                row.append(" / ".join(f"{np.mean(v):.1f}" if v else "-" for v in found))
-            rows.append(row)
-    table = markdown_table(["", "rho 0.2", "rho 1", "rho 4"], rows)
-    text = "n skills with a discriminator that learns at 0.5 / 0.8 / 1.5 of the policy's step size."
+    for codes, reward, optimism in product((128, 24), SKILLS, (0.2, 1.0, 4.0)):
+        same = {"reward": reward, "codes": codes, "optimism": optimism}
+        slow, fast = (
+            kept.values("n_skills", discriminator_learning_rate=rate, **same)
+            for rate in (0.05, 0.15)
+        )
+        if slow or fast:
+            found = (slow, middle.values("n_skills", **same), fast)
+            shown = [cell(values, "n_skills") for values in found]
+            rows.append([f"{codes} codes, {reward}, rho {optimism:g}", *shown])
+    table = markdown_table(["", "0.5", "0.8", "1.5"], rows)
+    text = "n skills by the discriminator's step size, in that of the policy."
     return part("Skills: the discriminator's step size", text, [kept], table)
 
 
