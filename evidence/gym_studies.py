@@ -64,7 +64,7 @@ GYM_STUDIES = {
         "believes, a normal density by a GRU, and is paid for it at every step. Squared errors in "
         "prior variances: a blind guess has 1, a particle filter that walks to the light 0.0093.",
         f"{LOCALISATION} --rewards ball --seeds 10",
-        0.1,
+        0.3,
     ),
     "gym-light-dark-own-reward": (
         "The peer in the same trainer: LightDark's own reward",
@@ -72,7 +72,7 @@ GYM_STUDIES = {
         "less a small cost of moving, at every step. The discriminator learns as before and makes "
         "the predictions, but pays nothing.",
         f"{LOCALISATION} --rewards ball --pay environment --seeds 10",
-        0.1,
+        0.3,
     ),
     "gym-light-dark-before": (
         "LightDark before the discriminator learned by weighted losses: two rewards of densities",

@@ -28,6 +28,7 @@ from studies import (
     TWO,
     Study,
 )
+from tables import has_curves
 
 RUNS = ROOT / "runs" / "results"
 EPISODES = "51200"  # whose policy gradients are measured: 400 batches
@@ -143,9 +144,7 @@ def keep_study(name: str, study: Study) -> None:
     """What is small of finished runs."""
     target = RESULTS / name
     target.mkdir(exist_ok=True)
-    kept = [RUNS / name / "comparison.json", *(RUNS / name).glob("comparison-*.png")]
-    for path in kept:  # comparison.png is drawn from the curves that are kept
-        shutil.copy(path, target / path.name)
+    shutil.copy(RUNS / name / "comparison.json", target)
     curves = {}
     for metrics in sorted((RUNS / name).glob("*/seed-*/metrics.jsonl")):
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]
@@ -155,15 +154,15 @@ def keep_study(name: str, study: Study) -> None:
             [row["step"], round(row[primary], 2 if row[primary] >= 1.0 else 5)] for row in rows
         ]
     (target / "curves.json").write_text(json.dumps(curves) + "\n")
+    if has_curves(name):
+        for path in (RUNS / name).glob("comparison-*.png"):  # comparison.png is drawn by `redraw`
+            shutil.copy(path, target)
 
 
 def irrl(*arguments: str) -> str:
     print("irrl", *arguments, flush=True)
     command = [sys.executable, "-m", "irrl", *arguments]
-    paths = [
-        str(ROOT / "evidence"),
-        os.environ.get("PYTHONPATH", ""),
-    ]  # for by_hand, an environment
+    paths = [str(ROOT / "evidence"), os.environ.get("PYTHONPATH", "")]  # for its environments
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=env)
     print(done.stdout, flush=True)

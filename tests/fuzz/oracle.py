@@ -136,7 +136,7 @@ def check(verb, run, fine, out, decoy, expected, same_numbers=True):
     both = run.parent.parent
     before, secret = content_of(both), decoy.read_bytes()
     code, said, told = run_command(arguments_of(verb, run, fine, out, expected))
-    require_one_line(verb, code, told)
+    require_one_line(code, told)
     if decoy.read_bytes() != secret:
         raise BreachError("a file outside was changed")
     if code and (out / "new").exists():
@@ -160,7 +160,7 @@ def arguments_of(verb, run, fine, out, expected):
     return found
 
 
-def require_one_line(verb, code, told):
+def require_one_line(code, told):
     """Exit code 2 and a line; of sweeps also 1, and a line about each run that failed."""
     lines = told.splitlines()
     errors = [line for line in lines if line.startswith("irrl: error: ")]

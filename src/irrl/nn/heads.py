@@ -4,13 +4,12 @@ They start apart, and each learns by a cross-entropy of its own. What they say i
 mixture; where they disagree, too little was seen to tell which of them is right.
 """
 
-import math
-
+import array_api_compat.torch as xp
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from irrl.ensembles import disagreement
+from irrl.ensembles import disagreement, log_mean_exp
 from irrl.losses import discriminator_loss
 
 
@@ -24,7 +23,7 @@ def mixture(log_probs: Tensor) -> Tensor:
     """What all heads say together, (..., labels), with gradient; that of one as it is."""
     if len(log_probs) == 1:
         return log_probs[0]
-    return torch.logsumexp(log_probs, dim=0) - math.log(len(log_probs))
+    return log_mean_exp(xp, log_probs)
 
 
 def heads_loss(
